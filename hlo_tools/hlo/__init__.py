@@ -1,0 +1,1 @@
+"""A compiled HLO module as data."""

@@ -1,0 +1,320 @@
+"""A module, its computations and their instructions, with operand, user and call edges.
+
+All three are read-only once the parser has made them. What is seldom asked for (attributes, users,
+called computations) is read from the text on first use.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+
+from hlo_tools.hlo.attributes import find_attribute, iterate_attributes
+from hlo_tools.hlo.grammar import INSTRUCTION
+from hlo_tools.hlo.shape import Shape
+
+MISSING = "(missing)"
+"""The opcode of the stand-in for an operand whose definition is not in the text."""
+
+_CALL_KEYS = frozenset(
+    {
+        "calls", "to_apply", "body", "condition", "branch_computations", "true_computation",
+        "false_computation", "called_computations", "select", "scatter", "async_execution_comp",
+    }
+)  # fmt: skip
+_FAST_CALL = re.compile(
+    r"(?:,\s*+(?!calls=|to_apply=)[\w.\-]++=[\w.\-%]++)*+,\s*+(?:calls|to_apply)=%?([^\s,={}()]++)"
+    r"(?=,\s*+(?:metadata|backend_config|sharding|frontend_attributes|output_to_operand_aliasing)=|\s*+$)"
+)
+_NAME = re.compile(r"%?([^\s,={}()\[\]]+)")
+CALLERS = frozenset(
+    {
+        "fusion", "call", "while", "conditional", "reduce", "reduce-window", "map", "sort", "scatter",
+        "select-and-scatter", "all-reduce", "all-reduce-start", "reduce-scatter", "custom-call",
+        "async-start", "async-update", "async-done", "topk",
+    }
+)  # fmt: skip
+"""Opcodes that XLA lets call a computation; an unknown opcode is asked as well."""
+
+
+class Instruction:
+    """One operation of a computation.
+
+    Attributes:
+      name: without the `%`.
+      shape: of the result.
+      opcode: as in the text, for example `all-reduce-start`.
+      operands: the instructions it reads, in order.
+      computation: the one that holds it.
+    """
+
+    __slots__ = ("_at", "_users", "computation", "name", "opcode", "operands", "shape")
+
+    name: str
+    shape: Shape
+    opcode: str
+    operands: tuple["Instruction", ...]
+    computation: "Computation"
+    _at: int
+    _users: list["Instruction"] | None
+
+    def __init__(
+        self,
+        name: str,
+        shape: Shape,
+        opcode: str,
+        operands: tuple["Instruction", ...],
+        computation: "Computation",
+        at: int,
+    ) -> None:
+        self.name = name
+        self.shape = shape
+        self.opcode = opcode
+        self.operands = operands
+        self.computation = computation
+        self._at = at
+        self._users = None
+
+    @property
+    def attribute_text(self) -> str:
+        """The attribute list as written, from the comma behind the operands to the line's end."""
+        return self.computation.module.attribute_text(self._at)
+
+    @property
+    def argument_text(self) -> str:
+        """What stands between the parentheses: operands, a literal or a parameter's number."""
+        return self.computation.module.argument_text(self._at)
+
+    def attribute(self, name: str) -> str | None:
+        """The unread value of an attribute, or `None`."""
+        return find_attribute(self.attribute_text, name)
+
+    def attributes(self) -> Mapping[str, str]:
+        """All attributes, in the order of the text, values unread."""
+        return dict(iterate_attributes(self.attribute_text))
+
+    @property
+    def users(self) -> list["Instruction"]:
+        """The instructions of the same computation that read it, each once, in text order."""
+        if self._users is None:
+            self.computation.link_users()
+        assert self._users is not None
+        return self._users
+
+    @property
+    def called_computations(self) -> tuple["Computation", ...]:
+        """The computations it calls, in the order of the attributes; unknown names are left out."""
+        module = self.computation.module
+        found = (module.computation(name) for name in self.called_names())
+        return tuple(computation for computation in found if computation is not None)
+
+    def called_names(self) -> tuple[str, ...]:
+        """The names of the computations it calls, whether or not the text defines them."""
+        text = self.attribute_text
+        if "=" not in text:
+            return ()
+        fast = _FAST_CALL.match(text)
+        if fast:
+            return (fast[1],)
+        names: list[str] = []
+        for key, value in iterate_attributes(text):
+            if key in _CALL_KEYS:
+                names.extend(_NAME.findall(value))
+        return tuple(names)
+
+    def called(self, key: str) -> "Computation | None":
+        """The computation that one attribute names, for example `body` or `condition`."""
+        value = self.attribute(key)
+        name = _NAME.search(value) if value else None
+        return self.computation.module.computation(name[1]) if name else None
+
+    @property
+    def is_root(self) -> bool:
+        """Whether its value is the result of its computation."""
+        return self.computation.root is self
+
+    @property
+    def line(self) -> int:
+        """1-based line in the text."""
+        return self.computation.module.line_at(self._at)
+
+    def __repr__(self) -> str:
+        return f"<Instruction %{self.name} {self.opcode}>"
+
+
+class Computation:
+    """A named sequence of instructions; in a scheduled module, the order in which they run.
+
+    Attributes:
+      name: without the `%`.
+      module: the one that holds it.
+      instructions: in text order.
+      is_entry: whether it is the one that runs when the module does.
+      complete: whether its closing brace was read.
+    """
+
+    __slots__ = ("_at", "_by_name", "_root", "complete", "instructions", "is_entry", "module", "name")
+
+    def __init__(self, *, name: str, module: "Module", is_entry: bool, at: int) -> None:
+        self.name = name
+        self.module = module
+        self.is_entry = is_entry
+        self.instructions: list[Instruction] = []
+        self.complete = False
+        self._at = at
+        self._root: Instruction | None = None
+        self._by_name: dict[str, Instruction] | None = None
+
+    @property
+    def root(self) -> Instruction:
+        """The instruction whose value is the result: the one marked ROOT, otherwise the last."""
+        return self._root if self._root is not None else self.instructions[-1]
+
+    @property
+    def parameters(self) -> tuple[Instruction, ...]:
+        """The parameters, by number."""
+        found = [i for i in self.instructions if i.opcode == "parameter"]
+        return tuple(sorted(found, key=parameter_number))
+
+    @property
+    def line(self) -> int:
+        """1-based line of its header in the text."""
+        return self.module.line_at(self._at)
+
+    def instruction(self, name: str) -> Instruction | None:
+        """The instruction of that name, or `None`."""
+        if self._by_name is None:
+            self._by_name = {i.name: i for i in self.instructions}
+        return self._by_name.get(name)
+
+    def link_users(self) -> None:
+        """Fills in the users of every instruction here."""
+        for instruction in self.instructions:
+            instruction._users = []
+        for instruction in self.instructions:
+            operands = instruction.operands
+            if len(operands) == 1:
+                self._users_of(operands[0]).append(instruction)
+            else:
+                for operand in dict.fromkeys(operands):
+                    self._users_of(operand).append(instruction)
+
+    @staticmethod
+    def _users_of(operand: Instruction) -> list[Instruction]:
+        if operand._users is None:
+            operand._users = []
+        return operand._users
+
+    def __repr__(self) -> str:
+        return f"<Computation %{self.name}, {len(self.instructions)} instructions>"
+
+
+def parameter_number(instruction: Instruction) -> int:
+    """The number of a `parameter(n)`; -1 where it is unreadable."""
+    text = instruction.argument_text.strip()
+    return int(text) if text.isascii() and text.isdigit() else -1
+
+
+class Module:
+    """A compiled program.
+
+    Attributes:
+      name: from the `HloModule` line, otherwise that of the entry computation.
+      text: what was parsed.
+      computations: in text order.
+      entry: the entry computation; `None` in a fragment.
+      truncated: the text ended, or broke, in the middle.
+      unread_lines: 1-based numbers of lines that are no HLO, at most the first hundred.
+    """
+
+    __slots__ = (
+        "_by_name", "_header", "_irregular", "_line_starts", "computations", "entry", "frame_tables",
+        "name", "text", "truncated", "unread_lines",
+    )  # fmt: skip
+
+    def __init__(self, *, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+        self.computations: list[Computation] = []
+        self.entry: Computation | None = None
+        self.truncated = False
+        self.unread_lines: list[int] = []
+        self.frame_tables = ""
+        self._header = ""
+        self._irregular: dict[int, tuple[int, int, int]] = {}
+        self._by_name: dict[str, Computation] = {}
+        self._line_starts: list[int] | None = None
+
+    @property
+    def header_text(self) -> str:
+        """The attribute list of the `HloModule` line."""
+        return self._header
+
+    def attribute(self, name: str) -> str | None:
+        """The unread value of an attribute of the `HloModule` line, or `None`."""
+        return find_attribute(self._header, name)
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether the order of instructions is that in which they run."""
+        return self.attribute("is_scheduled") == "true"
+
+    @property
+    def partitions(self) -> int:
+        """Devices over which the program was partitioned; 1 where the header says nothing."""
+        value = self.attribute("num_partitions")
+        return int(value) if value and value.isascii() and value.isdigit() else 1
+
+    @property
+    def replicas(self) -> int:
+        """Copies of the program that run together; 1 where the header says nothing."""
+        value = self.attribute("replica_count")
+        return int(value) if value and value.isascii() and value.isdigit() else 1
+
+    def computation(self, name: str) -> Computation | None:
+        """The computation of that name, or `None`."""
+        return self._by_name.get(name)
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Every instruction of every computation, in text order."""
+        for computation in self.computations:
+            yield from computation.instructions
+
+    @property
+    def instruction_count(self) -> int:
+        """Instructions in all computations."""
+        return sum(len(c.instructions) for c in self.computations)
+
+    def roots(self) -> list[Computation]:
+        """Where execution starts: the entry, or in a fragment what nothing else calls."""
+        if self.entry is not None:
+            return [self.entry]
+        called = {name for i in self.instructions() for name in i.called_names()}
+        return [c for c in self.computations if c.name not in called]
+
+    def attribute_text(self, at: int) -> str:
+        """The attribute list of the instruction that begins at offset `at`."""
+        irregular = self._irregular.get(at)
+        if irregular:
+            return self.text[irregular[1] : irregular[2]]
+        match = INSTRUCTION.match(self.text, at) if at >= 0 else None
+        return match[6] if match else ""
+
+    def argument_text(self, at: int) -> str:
+        """What stands between the parentheses of the instruction that begins at offset `at`."""
+        irregular = self._irregular.get(at)
+        if irregular:
+            return self.text[irregular[0] : irregular[1] - 1]
+        match = INSTRUCTION.match(self.text, at) if at >= 0 else None
+        return match[5] if match else ""
+
+    def line_at(self, at: int) -> int:
+        """1-based line number of an offset; 0 for what is not in the text."""
+        if at < 0:
+            return 0
+        if self._line_starts is None:
+            self._line_starts = [m.end() for m in re.finditer("\n", self.text)]
+        return bisect_right(self._line_starts, at) + 1
+
+    def __repr__(self) -> str:
+        return f"<Module {self.name}, {len(self.computations)} computations>"
+
