@@ -5,11 +5,12 @@ called computations) is read from the text on first use.
 """
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
 from hlo_tools.hlo.attributes import find_attribute, iterate_attributes
-from hlo_tools.hlo.grammar import INSTRUCTION
+from hlo_tools.hlo.grammar import INSTRUCTION_HEAD
 from hlo_tools.hlo.shape import Shape
 
 MISSING = "(missing)"
@@ -23,17 +24,20 @@ _CALL_KEYS = frozenset(
 )  # fmt: skip
 _FAST_CALL = re.compile(
     r"(?:,\s*+(?!calls=|to_apply=)[\w.\-]++=[\w.\-%]++)*+,\s*+(?:calls|to_apply)=%?([^\s,={}()]++)"
-    r"(?=,\s*+(?:metadata|backend_config|sharding|frontend_attributes|output_to_operand_aliasing)=|\s*+$)"
+    r"(?=,\s*+(?:metadata|backend_config|sharding|frontend_attributes|output_to_operand_aliasing)="
+    r"|\s*+$)"
 )
+"""The one called computation of an instruction whose further attributes, if any, call none."""
+
 _NAME = re.compile(r"%?([^\s,={}()\[\]]+)")
-CALLERS = frozenset(
+_SHORT_FORM_CALLERS = frozenset(
     {
         "fusion", "call", "while", "conditional", "reduce", "reduce-window", "map", "sort", "scatter",
-        "select-and-scatter", "all-reduce", "all-reduce-start", "reduce-scatter", "custom-call",
+        "select-and-scatter", "all-reduce", "all-reduce-start", "reduce-scatter",
         "async-start", "async-update", "async-done", "topk",
     }
 )  # fmt: skip
-"""Opcodes that XLA lets call a computation; an unknown opcode is asked as well."""
+"""Opcodes whose attributes name a computation even in the short form of text, without `%`."""
 
 
 class Instruction:
@@ -47,7 +51,9 @@ class Instruction:
       computation: the one that holds it.
     """
 
-    __slots__ = ("_at", "_users", "computation", "name", "opcode", "operands", "shape")
+    __slots__ = (
+        "_at", "_attributes_at", "_users", "computation", "name", "opcode", "operands", "shape",
+    )  # fmt: skip
 
     name: str
     shape: Shape
@@ -55,6 +61,7 @@ class Instruction:
     operands: tuple["Instruction", ...]
     computation: "Computation"
     _at: int
+    _attributes_at: int
     _users: list["Instruction"] | None
 
     def __init__(
@@ -65,6 +72,7 @@ class Instruction:
         operands: tuple["Instruction", ...],
         computation: "Computation",
         at: int,
+        attributes_at: int,
     ) -> None:
         self.name = name
         self.shape = shape
@@ -72,17 +80,26 @@ class Instruction:
         self.operands = operands
         self.computation = computation
         self._at = at
+        self._attributes_at = attributes_at
         self._users = None
 
     @property
     def attribute_text(self) -> str:
         """The attribute list as written, from the comma behind the operands to the line's end."""
-        return self.computation.module.attribute_text(self._at)
+        module, start = self.computation.module, self._attributes_at
+        if start < 0:
+            return ""
+        end = module._attribute_ends.get(start) if module._attribute_ends else None
+        if end is None:
+            end = module.text.find("\n", start)
+        return module.text[start:end] if end >= 0 else module.text[start:]
 
     @property
     def argument_text(self) -> str:
         """What stands between the parentheses: operands, a literal or a parameter's number."""
-        return self.computation.module.argument_text(self._at)
+        text = self.computation.module.text
+        head = INSTRUCTION_HEAD.match(text, self._at) if self._at >= 0 else None
+        return text[head.end() : self._attributes_at - 1] if head else ""
 
     def attribute(self, name: str) -> str | None:
         """The unread value of an attribute, or `None`."""
@@ -110,7 +127,13 @@ class Instruction:
     def called_names(self) -> tuple[str, ...]:
         """The names of the computations it calls, whether or not the text defines them."""
         text = self.attribute_text
-        if "=" not in text:
+        may_call = (
+            self.opcode in _SHORT_FORM_CALLERS
+            or "=%" in text
+            or "{%" in text
+            or "called_computations=" in text
+        )
+        if not may_call:
             return ()
         fast = _FAST_CALL.match(text)
         if fast:
@@ -152,7 +175,9 @@ class Computation:
       complete: whether its closing brace was read.
     """
 
-    __slots__ = ("_at", "_by_name", "_root", "complete", "instructions", "is_entry", "module", "name")
+    __slots__ = (
+        "_at", "_by_name", "_end", "_root", "complete", "instructions", "is_entry", "module", "name",
+    )  # fmt: skip
 
     def __init__(self, *, name: str, module: "Module", is_entry: bool, at: int) -> None:
         self.name = name
@@ -161,6 +186,7 @@ class Computation:
         self.instructions: list[Instruction] = []
         self.complete = False
         self._at = at
+        self._end = -1
         self._root: Instruction | None = None
         self._by_name: dict[str, Instruction] | None = None
 
@@ -174,6 +200,15 @@ class Computation:
         """The parameters, by number."""
         found = [i for i in self.instructions if i.opcode == "parameter"]
         return tuple(sorted(found, key=parameter_number))
+
+    @property
+    def attribute_text(self) -> str:
+        """What follows its closing brace, for example `, execution_thread="host"`."""
+        if self._end < 0:
+            return ""
+        text = self.module.text
+        line_end = text.find("\n", self._end)
+        return (text[self._end : line_end] if line_end >= 0 else text[self._end :]).rstrip()
 
     @property
     def line(self) -> int:
@@ -227,7 +262,7 @@ class Module:
     """
 
     __slots__ = (
-        "_by_name", "_header", "_irregular", "_line_starts", "computations", "entry", "frame_tables",
+        "_by_name", "_header", "_attribute_ends", "_line_starts", "computations", "entry", "frame_tables",
         "name", "text", "truncated", "unread_lines",
     )  # fmt: skip
 
@@ -240,9 +275,9 @@ class Module:
         self.unread_lines: list[int] = []
         self.frame_tables = ""
         self._header = ""
-        self._irregular: dict[int, tuple[int, int, int]] = {}
+        self._attribute_ends: dict[int, int] = {}
         self._by_name: dict[str, Computation] = {}
-        self._line_starts: list[int] | None = None
+        self._line_starts: array[int] | None = None
 
     @property
     def header_text(self) -> str:
@@ -291,28 +326,12 @@ class Module:
         called = {name for i in self.instructions() for name in i.called_names()}
         return [c for c in self.computations if c.name not in called]
 
-    def attribute_text(self, at: int) -> str:
-        """The attribute list of the instruction that begins at offset `at`."""
-        irregular = self._irregular.get(at)
-        if irregular:
-            return self.text[irregular[1] : irregular[2]]
-        match = INSTRUCTION.match(self.text, at) if at >= 0 else None
-        return match[6] if match else ""
-
-    def argument_text(self, at: int) -> str:
-        """What stands between the parentheses of the instruction that begins at offset `at`."""
-        irregular = self._irregular.get(at)
-        if irregular:
-            return self.text[irregular[0] : irregular[1] - 1]
-        match = INSTRUCTION.match(self.text, at) if at >= 0 else None
-        return match[5] if match else ""
-
     def line_at(self, at: int) -> int:
         """1-based line number of an offset; 0 for what is not in the text."""
         if at < 0:
             return 0
         if self._line_starts is None:
-            self._line_starts = [m.end() for m in re.finditer("\n", self.text)]
+            self._line_starts = array("Q", (m.end() for m in re.finditer("\n", self.text)))
         return bisect_right(self._line_starts, at) + 1
 
     def __repr__(self) -> str:

@@ -7,25 +7,30 @@ read before. Only text without a single computation is an error.
 """
 
 import gc
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from re import Match
+from sys import intern
 
 from hlo_tools.errors import InputError
 from hlo_tools.hlo.grammar import (
+    HEADER,
+    HEADER_LINE,
     INSTRUCTION,
     INSTRUCTION_HEAD,
     MODULE,
+    NEXT_COMPUTATION,
     OPERAND,
+    TABLE_ROW,
     TABLES,
+    attribute_list_end,
     blank_comments,
     closing_parenthesis,
-    computation_header,
-    continued_line_end,
     split_operands,
+    wrapped_header_end,
 )
 from hlo_tools.hlo.module import MISSING, Computation, Instruction, Module
-from hlo_tools.hlo.shape import Shape, parse_shape
+from hlo_tools.hlo.shape import Shape, ShapeReader
 
 MAX_UNREAD_LINES = 100
 """How many line numbers of unreadable lines a module keeps."""
@@ -42,12 +47,14 @@ def parse_module(text: str, *, path: str | None = None) -> Module:
     """Reads the text of one module.
 
     Args:
-      text: HLO as XLA prints it, in any of its forms; lines end in `\\n`.
+      text: HLO as XLA prints it, in any of its forms.
       path: where the text came from, for error messages.
 
     Raises:
       ParseError: there is no computation with an instruction in the text.
     """
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
     with _collector_paused():
         module = _Reader(blank_comments(text)).read()
     if not module.computations:
@@ -75,52 +82,69 @@ class _Reader:
         self.text = text
         self.module = Module(name="", text=text)
         self.shapes: dict[str, Shape] = {}
-        self.opcodes: dict[str, str] = {}
+        self.shape_reader = ShapeReader()
         self.computation: Computation | None = None
         self.by_name: dict[str, Instruction] = {}
         self.pending: list[tuple[Instruction, list[str]]] = []
-        self.in_tables = False
+        self.has_header = False
+        self.in_table = False
         self.tables_start = self.tables_end = -1
 
     def read(self) -> Module:
         """Reads everything."""
-        text = self.text
-        shapes, opcodes, find_operands = self.shapes, self.opcodes, OPERAND.findall
-        position = 0
-        for match in INSTRUCTION.finditer(text):
-            at = match.start()
+        shapes, find_names, new = self.shapes, OPERAND.findall, Instruction.__new__
+        position = -1
+        for match in INSTRUCTION.finditer(self.text):
+            at, end = match.span()
             if at != position:
-                self._read_between(position, at)
-            position = match.end()
-            root, name, shape_text, opcode, arguments = match.group(1, 2, 3, 4, 5)
-            computation = self.computation
-            if computation is None:
-                computation = self._open_fragment(at)
-            shape = shapes.get(shape_text)
-            if shape is None:
+                self._read_between(max(position, 0), at)
+                computation = self.computation or self._open_fragment(at)
+                append = computation.instructions.append
+                by_name = self.by_name
+                find = by_name.__getitem__
+            position = end
+            root, name, shape_text, opcode, arguments = match.groups()
+            try:
+                shape = shapes[shape_text]
+            except KeyError:
                 shape = self._shape(shape_text)
-            opcode = opcodes.setdefault(opcode, opcode)
-            instruction = Instruction(name, shape, opcode, (), computation, at)
-            if arguments and opcode not in _NO_OPERANDS:
-                names = find_operands(arguments)
-                if not names or "/*" in arguments:
-                    names = split_operands(arguments)
-                try:
-                    instruction.operands = tuple(map(self.by_name.__getitem__, names))
-                except KeyError:
-                    self.pending.append((instruction, names))
-            self.by_name[name] = instruction
-            computation.instructions.append(instruction)
+            # Every attribute set here and none by a call: one microsecond for each instruction.
+            instruction = by_name[name] = new(Instruction)
+            instruction.name = name
+            instruction.shape = shape
+            instruction.opcode = intern(opcode)
+            instruction.operands = ()
+            instruction.computation = computation
+            instruction._at = at
+            instruction._attributes_at = match.end(5) + 1
+            instruction._users = None
+            append(instruction)
             if root:
                 computation._root = instruction
-        self._read_between(position, len(text))
+            if not arguments or opcode in _NO_OPERANDS:
+                continue
+            # Right if every piece is the name of an instruction above, for names hold no commas.
+            # Comments and forward references take longer.
+            try:
+                if arguments[0] == "%":
+                    if "," in arguments:
+                        instruction.operands = tuple(map(find, arguments[1:].split(", %")))
+                    else:
+                        instruction.operands = (by_name[arguments[1:]],)
+                elif "%" in arguments:
+                    instruction.operands = tuple(map(find, find_names(arguments)))
+                else:
+                    instruction.operands = tuple(map(find, arguments.split(", ")))
+            except KeyError:
+                self._link(instruction, arguments)
+        self._read_between(max(position, 0), len(self.text))
         if self.computation is not None:
             self.module.truncated = True
             self._close(complete=False)
         return self._finish()
 
     def _shape(self, text: str) -> Shape:
-        shape = parse_shape(text)
+        shape = self.shape_reader.read(text)
         if shape is None:
             # A type of some later XLA: kept under its own name, of no known size.
             shape = Shape(element_type=text)
@@ -130,93 +154,128 @@ class _Reader:
     def _read_between(self, start: int, end: int) -> None:
         """Reads the text between two instruction lines, which is whole lines."""
         text = self.text
-        position = start
+        if self.computation is not None and (usual := NEXT_COMPUTATION.fullmatch(text, start, end)):
+            self.computation._end = start + 1
+            self._close(complete=True)
+            self._open(usual[2], is_entry=bool(usual[1]), at=usual.start(2))
+            return
+        position = self._extend_last(start, end)
+        may_wrap_header = True
         while position < end:
             line_end = text.find("\n", position, end)
             line_end = end if line_end < 0 else line_end
             line = text[position:line_end].strip()
+            following = line_end + 1
             if not line:
-                self.in_tables = False
-                position = line_end + 1
+                self.in_table = False
             elif line[0] == "}":
                 if self.computation is not None:
+                    self.computation._end = text.index("}", position) + 1
                     self._close(complete=True)
-                position = line_end + 1
-            else:
-                position = self._read_line(position, line_end, line)
-
-    def _read_line(self, position: int, line_end: int, line: str) -> int:
-        """Reads a line that is neither blank nor a closing brace; returns where to go on."""
-        text = self.text
-        if header := computation_header(line):
-            self._open(header[0], is_entry=header[1], at=position)
-            return line_end + 1
-        if self.computation is None:
-            if line in TABLES:
-                self.in_tables = True
-                self.tables_start = position if self.tables_start < 0 else self.tables_start
-            if self.in_tables:
+            elif line[-1] == "{" and (header := HEADER_LINE.match(line)):
+                self._open(header[2], is_entry=bool(header[1]), at=position)
+            elif self.in_table and TABLE_ROW.match(line):
                 self.tables_end = line_end
-                return line_end + 1
-            if header_line := MODULE.match(text, position):
-                if not self.module.name:
-                    self.module.name, self.module._header = header_line[1], header_line[2] or ""
-                return line_end + 1
-        if head := INSTRUCTION_HEAD.match(text, position):
-            return self._read_irregular(position, line_end, head)
-        if self.computation is not None and self.computation.instructions:
-            end = self._continue_last(position)
-            if end >= line_end:
-                return end + 1
-        self._unread(position)
-        return line_end + 1
+            elif head := INSTRUCTION_HEAD.match(text, position, end):
+                following = self._read_irregular(position, head, line_end, end)
+            elif line in TABLES and self.computation is None:
+                self.in_table = True
+                self.tables_start = position if self.tables_start < 0 else self.tables_start
+                self.tables_end = line_end
+            elif module := MODULE.match(text, position, end):
+                following = self._read_module_line(module, line_end, end)
+            elif may_wrap_header and (body := self._wrapped_header(position, end)):
+                following = body
+            else:
+                may_wrap_header = may_wrap_header and "(" not in line
+                self._unread(position)
+            position = following
 
-    def _read_irregular(self, at: int, line_end: int, head: re.Match[str]) -> int:
+    def _link(self, instruction: Instruction, arguments: str) -> None:
+        """Sets the operands, now or, where one is defined further down, when all are known."""
+        names = split_operands(arguments)
+        try:
+            instruction.operands = tuple([self.by_name[name] for name in names])
+        except KeyError:
+            self.pending.append((instruction, names))
+
+    def _extend_last(self, start: int, end: int) -> int:
+        """Gives the last instruction the lines over which its attributes go on.
+
+        Returns where reading goes on: `start` if its line was whole, as nearly every line is.
+        """
+        if self.computation is None or not self.computation.instructions:
+            return start
+        text = self.text
+        attributes_at = self.computation.instructions[-1]._attributes_at
+        line = text[attributes_at:start].rstrip()
+        is_whole = line.count("{") == line.count("}") and line[-1:] not in (",", "[", "(")
+        if is_whole and not text[start : min(end, start + 80)].lstrip().startswith(","):
+            return start
+        list_end = attribute_list_end(text, attributes_at, end)
+        if list_end < start:
+            return start
+        self.module._attribute_ends[attributes_at] = list_end
+        return list_end + 1
+
+    def _read_irregular(self, at: int, head: Match[str], line_end: int, end: int) -> int:
         """Reads an instruction whose arguments span lines, nest deeply or hold strings."""
         text = self.text
-        arguments_end = closing_parenthesis(text, head.end(), len(text))
-        if arguments_end < 0:
+        close = closing_parenthesis(text, head.end(), end)
+        if close < 0:
             self.module.truncated = True
             self._unread(at)
             return line_end + 1
-        end = continued_line_end(text, arguments_end + 1)
-        self.module._irregular[at] = (head.end(), arguments_end + 1, end)
-        root, name, shape_text, opcode = head.group(1, 2, 3, 4)
+        attributes_at = close + 1
+        list_end = attribute_list_end(text, attributes_at, end)
+        if list_end < 0:
+            list_end = text.find("\n", attributes_at, end)
+            list_end = end if list_end < 0 else list_end
+        self.module._attribute_ends[attributes_at] = list_end
+        root, name, shape_text, opcode = head.groups()
         computation = self.computation or self._open_fragment(at)
         shape = self.shapes.get(shape_text) or self._shape(shape_text)
-        opcode = self.opcodes.setdefault(opcode, opcode)
-        instruction = Instruction(name, shape, opcode, (), computation, at)
+        instruction = Instruction(
+            name, shape, intern(opcode), (), computation, at, attributes_at
+        )
         if opcode not in _NO_OPERANDS:
-            self.pending.append((instruction, split_operands(text[head.end() : arguments_end])))
+            self._link(instruction, text[head.end() : close])
         self.by_name[name] = instruction
         computation.instructions.append(instruction)
         if root:
             computation._root = instruction
-        return end + 1
+        return list_end + 1
 
-    def _continue_last(self, position: int) -> int:
-        """Gives the line at `position` to the last instruction if its attributes are open.
+    def _read_module_line(self, head: Match[str], line_end: int, end: int) -> int:
+        """Reads the attributes of a module; those of the first module where there are several."""
+        if self.computation is not None:
+            self.module.truncated = True
+            self._close(complete=False)
+        list_end = attribute_list_end(self.text, head.end(), end)
+        list_end = line_end if list_end < 0 else list_end
+        if not self.has_header:
+            self.has_header = True
+            self.module.name = head[1]
+            self.module._header = self.text[head.end() : list_end].rstrip()
+        return list_end + 1
 
-        Returns where they end; before `position` if they do not reach it.
+    def _wrapped_header(self, position: int, end: int) -> int:
+        """Opens the computation whose header, broken over lines, begins at `position`.
+
+        Returns where its body begins, or 0 if there is no header.
         """
-        assert self.computation is not None
-        at = self.computation.instructions[-1]._at
-        module = self.module
-        irregular = module._irregular.get(at)
-        if irregular is None:
-            match = INSTRUCTION.match(self.text, at)
-            assert match is not None
-            irregular = (match.start(5), match.end(5) + 1, match.end(6))
-        end = continued_line_end(self.text, irregular[1])
-        if self.text[irregular[2] - 1] == "," or self.text[position:].lstrip()[:1] == ",":
-            end = max(end, continued_line_end(self.text, position))
-        module._irregular[at] = (irregular[0], irregular[1], end)
-        return end
+        head = HEADER.match(self.text, position, end)
+        body = wrapped_header_end(self.text, head, end) if head else -1
+        if head is None or body < 0:
+            return 0
+        self._open(head[2], is_entry=bool(head[1]), at=position)
+        return body
 
     def _open(self, name: str, *, is_entry: bool, at: int) -> Computation:
         if self.computation is not None:
             self.module.truncated = True
             self._close(complete=False)
+        self.in_table = False
         self.computation = Computation(name=name, module=self.module, is_entry=is_entry, at=at)
         self.by_name = {}
         return self.computation
@@ -230,8 +289,8 @@ class _Reader:
         computation = self.computation
         assert computation is not None
         for instruction, names in self.pending:
-            instruction.operands = tuple(self._resolve(name, computation) for name in names)
-        self.pending = []
+            instruction.operands = tuple([self._resolve(name, computation) for name in names])
+        self.pending.clear()
         computation.complete = complete
         if computation.instructions:
             self.module.computations.append(computation)
@@ -241,7 +300,7 @@ class _Reader:
         """The instruction of that name, or a stand-in for one that the text does not define."""
         found = self.by_name.get(name)
         if found is None:
-            found = Instruction(name, _UNKNOWN_SHAPE, MISSING, (), computation, -1)
+            found = Instruction(name, _UNKNOWN_SHAPE, MISSING, (), computation, -1, -1)
             self.by_name[name] = found
         return found
 

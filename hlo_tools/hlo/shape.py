@@ -7,6 +7,7 @@ The grammar is that of `xla/shape_util.cc` (`HumanStringWithLayout`) and `xla/la
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import prod
 
 ELEMENT_BITS = {
@@ -43,6 +44,8 @@ class Layout:
       tiles: tile dimensions, outermost tiling first; `COMBINED` for `*`.
       element_bits: bits an element takes when packed (`E(4)`); 0 where the text says nothing.
       memory_space: `S(n)`; 0 is the default device memory (HBM).
+      splits: `SC(0:504)` as ((0, (504,)),): the physical dimension (0 is the most major) that is
+        divided among the cores of a chip, and where; each core holds one part.
       tail_alignment: the buffer's element count is rounded up to a multiple of this (`L(n)`).
       extra: the fields that nothing here depends on, as (name, text), kept for printing.
     """
@@ -51,6 +54,7 @@ class Layout:
     tiles: tuple[tuple[int, ...], ...] = ()
     element_bits: int = 0
     memory_space: int = HBM_SPACE
+    splits: tuple[tuple[int, tuple[int, ...]], ...] = ()
     tail_alignment: int = 1
     extra: tuple[tuple[str, str], ...] = ()
 
@@ -68,11 +72,7 @@ class Shape:
       dimensions: upper bounds, where a dimension is dynamic; -1 where it is unbounded.
       dynamic: which dimensions are dynamic; empty where none is.
       layout: `None` where the text gives none.
-      elements: the members of a tuple, otherwise empty.
-      logical_bytes: bytes of the elements alone, packed as the layout says.
-      padded_bytes: bytes of the buffer, tile padding included; a tuple's is the sum over its
-        members (the table of pointers is not counted).
-      element_count: elements, without padding; a tuple's is the sum over its members.
+      elements: the members of a tuple, the one shape that a buffer holds, otherwise empty.
     """
 
     element_type: str
@@ -80,23 +80,39 @@ class Shape:
     dynamic: tuple[bool, ...] = ()
     layout: Layout | None = None
     elements: tuple["Shape", ...] = ()
-    element_count: int = field(init=False, compare=False, repr=False)
-    logical_bytes: int = field(init=False, compare=False, repr=False)
-    padded_bytes: int = field(init=False, compare=False, repr=False)
+    _sizes: tuple[int, int, int] | None = field(
+        default=None, init=False, compare=False, repr=False
+    )
 
-    def __post_init__(self) -> None:
-        if self.is_tuple:
-            count = sum(s.element_count for s in self.elements)
-            logical = sum(s.logical_bytes for s in self.elements)
-            padded = sum(s.padded_bytes for s in self.elements)
-        else:
-            bits = self.stored_bits
-            count = prod(max(d, 0) for d in self.dimensions)
-            logical = (count * bits + 7) // 8
-            padded = (self._padded_count() * bits + 7) // 8
-        object.__setattr__(self, "element_count", count)
-        object.__setattr__(self, "logical_bytes", logical)
-        object.__setattr__(self, "padded_bytes", padded)
+    @property
+    def element_count(self) -> int:
+        """Elements, without padding; a tuple's is the sum over its members."""
+        return (self._sizes or self._measure())[0]
+
+    @property
+    def logical_bytes(self) -> int:
+        """Bytes of the elements alone, packed as the layout says."""
+        return (self._sizes or self._measure())[1]
+
+    @property
+    def padded_bytes(self) -> int:
+        """Bytes of the buffer, tile padding included; of the largest part where cores share it.
+
+        A tuple's is the sum over its members: the table of pointers is not counted.
+        """
+        return (self._sizes or self._measure())[2]
+
+    def _measure(self) -> tuple[int, int, int]:
+        """Element count, logical and padded bytes: computed once, when first asked for."""
+        count = logical = padded = 0
+        for leaf in self.leaves():
+            bits = leaf.stored_bits
+            elements = prod(max(d, 0) for d in leaf.dimensions)
+            count += elements
+            logical += (elements * bits + 7) // 8
+            padded += (leaf._padded_count() * bits + 7) // 8
+        object.__setattr__(self, "_sizes", (count, logical, padded))
+        return count, logical, padded
 
     @property
     def is_tuple(self) -> bool:
@@ -142,7 +158,7 @@ class Shape:
         stack = [self]
         while stack:
             shape = stack.pop()
-            if shape.is_tuple:
+            if shape.is_tuple or shape.elements:
                 stack.extend(reversed(shape.elements))
             else:
                 yield shape
@@ -168,6 +184,10 @@ class Shape:
         if layout is None or len(layout.minor_to_major) != len(self.dimensions):
             return prod(max(d, 0) for d in self.dimensions)
         dims = [max(d, 0) for d in layout.physical_dimensions(self.dimensions)]
+        for dim, indices in layout.splits:
+            if dim < len(dims):
+                edges = [0, *indices, dims[dim]]
+                dims[dim] = max(end - start for start, end in pairwise(edges))
         for tile in layout.tiles:
             dims = _tiled(dims, tile)
         count = prod(dims)
@@ -212,6 +232,10 @@ def format_layout(layout: Layout) -> str:
         fields["E"] = f"({layout.element_bits})"
     if layout.memory_space:
         fields["S"] = f"({layout.memory_space})"
+    if layout.splits:
+        fields["SC"] = "".join(
+            f"({dim}:{','.join(map(str, indices))})" for dim, indices in layout.splits
+        )
     order = ",".join(map(str, layout.minor_to_major))
     suffix = "".join(name + fields[name] for name in _FIELD_ORDER if name in fields)
     return "{" + order + (":" + suffix if suffix else "") + "}"
@@ -225,8 +249,8 @@ def format_shape(shape: Shape, *, with_layout: bool = True) -> str:
         item = stack.pop()
         if isinstance(item, str):
             out.append(item)
-        elif item.is_tuple:
-            parts: list[Shape | str] = ["("]
+        elif item.is_tuple or item.elements:
+            parts: list[Shape | str] = ["(" if item.is_tuple else "b("]
             for index, element in enumerate(item.elements):
                 if index:
                     parts.append(", ")
@@ -248,90 +272,126 @@ def _format_leaf(shape: Shape, with_layout: bool) -> str:
     return f"{shape.element_type}[{dims}]{layout}"
 
 
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_LEAF = re.compile(r"\s*([a-z][a-z0-9]*)\[([^\]]*)\](?:\{([^{}]*)\})?")
-_PAREN = re.compile(r"\(([^()]*)\)")
-_LAYOUT_FIELD = re.compile(r"\s*([A-Z]+|[#*])((?:\((?:[^()]|\([^()]*\))*\))+)")
 MAX_NESTING = 500
 """Deeper tuples are refused, as XLA's own parser does (`hlo_parser.h`)."""
 MAX_DIMENSIONS = 1024
 """More dimensions than this in one shape is hostile text; XLA's own arrays stay far below."""
 
+_COMMENT = re.compile(r"/\*[^*]*+\*/")
+_ARRAY = re.compile(r"([a-z][a-z0-9]*+)\[([^\[\]]*+)\](?:\{([^{}]*+)\})?")
+_TOKEN = re.compile(r"[ \t\r\n,]*+(?:([a-z][a-z0-9]*+\[[^\[\]]*+\](?:\{[^{}]*+\})?)|(b?\()|(\))|$)")
+"""Groups: an array; what opens a tuple or buffer; what closes it."""
+
+_STATIC_DIMENSIONS = re.compile(r"\d{1,19}(?:,\d{1,19})*+")
+_LAYOUT_FIELD = re.compile(r"\s*([A-Z]+|[#*])((?:\((?:[^()]|\([^()]*\))*\))+)")
+_PAREN = re.compile(r"\(([^()]*)\)")
+
 
 def parse_shape(text: str) -> Shape | None:
     """The shape that `text` writes, or `None` where it is none that this grammar knows.
 
-    Tuples may nest to any depth; comments such as `/*index=5*/` are skipped.
+    Tuples may nest up to `MAX_NESTING` deep; comments such as `/*index=5*/` are skipped.
     """
-    if "/*" in text:
-        text = _COMMENT.sub("", text)
-    open_tuples: list[list[Shape]] = []
-    position, end = 0, len(text)
-    done: Shape | None = None
-    while position < end:
-        char = text[position]
-        if char in " \t\r\n,":
-            position += 1
-            continue
-        if done is not None:
+    return ShapeReader().read(text)
+
+
+class ShapeReader:
+    """Reads shapes, each array type and each layout once: a module repeats the same few."""
+
+    __slots__ = ("_arrays", "_layouts")
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Shape] = {}
+        self._layouts: dict[str, Layout | None] = {}
+
+    def read(self, text: str) -> Shape | None:
+        """As `parse_shape`."""
+        if "/*" in text:
+            text = _COMMENT.sub("", text)
+        if text[:1] != "(":
+            array = self._array(text)
+            return array if array is not None else self._read_nested(text)
+        if text[-1] == ")":
+            arrays = self._arrays
+            flat = [arrays.get(t) or self._array(t) for t in text[1:-1].split(", ")]
+            if None not in flat:
+                return Shape(element_type="tuple", elements=tuple(s for s in flat if s is not None))
+        return self._read_nested(text)
+
+    def _read_nested(self, text: str) -> Shape | None:
+        opened: list[tuple[str, list[Shape]]] = []
+        members: list[Shape] = []
+        position, end = 0, len(text)
+        while position < end:
+            token = _TOKEN.match(text, position)
+            if token is None:
+                return None
+            position = token.end()
+            array, opening, closing = token.groups()
+            if array:
+                shape = self._arrays.get(array) or self._array(array)
+                if shape is None:
+                    return None
+                members.append(shape)
+            elif opening:
+                if len(opened) == MAX_NESTING:
+                    return None
+                opened.append((opening, members))
+                members = []
+            elif closing:
+                if not opened:
+                    return None
+                opening, outer = opened.pop()
+                kind = "tuple" if opening == "(" else "buffer"
+                if kind == "buffer" and len(members) != 1:
+                    return None
+                outer.append(Shape(element_type=kind, elements=tuple(members)))
+                members = outer
+        return members[0] if len(members) == 1 and not opened else None
+
+    def _array(self, text: str) -> Shape | None:
+        match = _ARRAY.fullmatch(text)
+        if match is None:
             return None
-        if char == "(":
-            open_tuples.append([])
-            if len(open_tuples) > MAX_NESTING:
+        element_type, dimensions, layout_text = match.groups()
+        sizes = _parse_dimensions(dimensions)
+        if sizes is None:
+            return None
+        layout = None
+        if layout_text is not None:
+            if layout_text not in self._layouts:
+                self._layouts[layout_text] = parse_layout(layout_text)
+            layout = self._layouts[layout_text]
+            if layout is None or any(d >= len(sizes[0]) for d in layout.minor_to_major):
                 return None
-            position += 1
-            continue
-        if char == ")":
-            if not open_tuples:
-                return None
-            shape: Shape | None = Shape(
-                element_type="tuple", elements=tuple(open_tuples.pop())
-            )
-            position += 1
-        else:
-            match = _LEAF.match(text, position)
-            shape = _leaf(match) if match else None
-            if match is None or shape is None:
-                return None
-            position = match.end()
-        assert shape is not None
-        if open_tuples:
-            open_tuples[-1].append(shape)
-        else:
-            done = shape
-    return done if not open_tuples else None
+        shape = self._arrays[text] = Shape(
+            element_type=element_type, dimensions=sizes[0], dynamic=sizes[1], layout=layout
+        )
+        return shape
 
 
-def _leaf(match: re.Match[str]) -> Shape | None:
-    element_type, dims_text, layout_text = match.groups()
-    dims: list[int] = []
+def _parse_dimensions(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]] | None:
+    """`2,<=4,?` -> sizes and which of them are dynamic (none: empty)."""
+    if not text.strip():
+        return (), ()
+    if _STATIC_DIMENSIONS.fullmatch(text):
+        static = tuple(map(int, text.split(",")))
+        return (static, ()) if len(static) <= MAX_DIMENSIONS else None
+    sizes: list[int] = []
     dynamic: list[bool] = []
-    if dims_text.strip():
-        for part in dims_text.split(","):
-            part = part.strip()
-            dynamic.append(part.startswith(("<=", "?")))
-            part = part.removeprefix("<=")
-            if part == "?":
-                dims.append(-1)
-            elif part.isascii() and part.isdigit() and len(part) < 20:
-                dims.append(int(part))
-            else:
-                return None
-    if len(dims) > MAX_DIMENSIONS:
+    for part in text.split(","):
+        part = part.strip()
+        dynamic.append(part.startswith(("<=", "?")))
+        part = part.removeprefix("<=")
+        if part == "?":
+            sizes.append(-1)
+        elif part.isascii() and part.isdigit() and len(part) < 20:
+            sizes.append(int(part))
+        else:
+            return None
+    if len(sizes) > MAX_DIMENSIONS:
         return None
-    layout = None
-    if layout_text is not None:
-        layout = parse_layout(layout_text)
-        if layout is None:
-            return None
-        if any(d >= len(dims) for d in layout.minor_to_major):
-            return None
-    return Shape(
-        element_type=element_type,
-        dimensions=tuple(dims),
-        dynamic=tuple(dynamic) if any(dynamic) else (),
-        layout=layout,
-    )
+    return tuple(sizes), tuple(dynamic) if any(dynamic) else ()
 
 
 def parse_layout(text: str) -> Layout | None:
@@ -347,6 +407,10 @@ def parse_layout(text: str) -> Layout | None:
         element_bits = int(fields.pop("E", "(0)")[1:-1])
         memory_space = int(fields.pop("S", "(0)")[1:-1])
         tail_alignment = int(fields.pop("L", "(1)")[1:-1])
+        splits = tuple(
+            (int(dim), tuple(map(int, indices.split(","))))
+            for dim, _, indices in (s.partition(":") for s in _PAREN.findall(fields.pop("SC", "")))
+        )
     except ValueError:
         return None
     if any(d < 0 for d in order) or len(set(order)) != len(order):
@@ -356,6 +420,7 @@ def parse_layout(text: str) -> Layout | None:
         tiles=tiles,
         element_bits=element_bits,
         memory_space=memory_space,
+        splits=splits,
         tail_alignment=tail_alignment,
         extra=tuple((name, value) for name, value in fields.items() if name in _FIELD_ORDER),
     )

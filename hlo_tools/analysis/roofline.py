@@ -1,0 +1,113 @@
+"""How long a piece of work takes a chip: formulae, with no module around them.
+
+The constants are calibrated against `estimated_cycles` of libtpu 0.0.52, except where a source is
+named; `benchmarks/cost_model.py` prints how far the result is from those estimates, and
+docs/cost-model.md explains each.
+"""
+
+from hlo_tools.analysis.collectives import Collective
+from hlo_tools.analysis.flops import Matmul, Work
+from hlo_tools.analysis.traffic import Traffic
+from hlo_tools.hardware import LANES, SUBLANES, Chip
+
+HBM_EFFICIENCY = 0.8
+"""Share of the published HBM bandwidth that a long stream reaches."""
+
+STREAM_BYTES = 8
+"""What each element that passes a TPU's vector unit costs, as bytes at the rate of HBM: a 32-bit
+register in and one out, wherever the value lies and however narrow it is."""
+
+RESULT_BYTES = 4
+"""The same for each result that leaves a 128-wide matrix unit."""
+
+WIDE_MXU = 256
+"""From this width on matrix units add up their results in place."""
+
+LAUNCH_SECONDS = 1.2e-6
+"""Before an instruction's first data arrive and after its last leave: what the smallest TPU
+fusions are reckoned at (v5e, v5p and v6e 1.2, 7x 1.0, v4 0.6 microseconds)."""
+
+HOP_SECONDS = 1e-6
+"""Latency of a hop between neighbours ("How to Scale Your Model", chapter on sharding)."""
+
+
+def roofline_seconds(chip: Chip, work: Work | None, traffic: Traffic) -> float:
+    """Seconds of an instruction that has the chip to itself: its slowest resource, and a start.
+
+    0 for what neither computes nor moves anything.
+    """
+    matrix = sum(_matmul_seconds(chip, size) for size in work.matmuls) if work else 0.0
+    busy = max(
+        transfer_seconds(chip, traffic),
+        # A matrix unit is fed from VMEM as it goes.
+        0.0 if matrix else _stream_seconds(chip, traffic),
+        _vector_seconds(chip, work) if work else 0.0,
+        matrix,
+    )
+    return busy + LAUNCH_SECONDS if busy else 0.0
+
+
+def transfer_seconds(chip: Chip, traffic: Traffic) -> float:
+    """Seconds that the bytes take through device memory, or to and from the host."""
+    device = traffic.hbm / (chip.hbm_bandwidth * HBM_EFFICIENCY)
+    host = traffic.host / chip.host_bandwidth if chip.host_bandwidth else 0.0
+    return max(device, host)
+
+
+def wire_seconds(chip: Chip, collective: Collective) -> float:
+    """Seconds that a collective takes on the links, nothing else using them.
+
+    Groups of more than two go round a ring of neighbours in both directions at once, pairs and
+    permutes over one link. Where the group's size is unknown, all of the data are sent.
+    """
+    if not chip.ici_link_bandwidth:
+        return 0.0
+    size = collective.group_size
+    sent = collective.wire_bytes
+    if sent is None:
+        sent = max(collective.operand_padded_bytes, collective.result_padded_bytes)
+    if not sent:
+        return 0.0
+    ring = collective.kind != "collective-permute" and (size is None or size > 2)
+    links = min(2, chip.ici_links or 1) if ring else 1
+    hops = max(1, (size or 2) // 2) if ring and chip.platform == "tpu" else 1
+    return sent / (chip.ici_link_bandwidth * links) + hops * HOP_SECONDS
+
+
+def _matmul_seconds(chip: Chip, size: Matmul) -> float:
+    """Seconds of the matrix unit, whose rows and columns a small matrix leaves idle.
+
+    Tiles of one operand are held in the array while rows of the other stream past; before the
+    next tile is in place, half as many rows as the array has could have passed. The compiler
+    holds whichever operand is cheaper to hold.
+    """
+    flops = float(size.flops)
+    unit = chip.mxu_size
+    results = 0.0
+    if unit:
+        padded = min(
+            max(stream, unit // 2) * _up(held, unit)
+            for stream, held in ((size.m, size.n), (size.n, size.m))
+        )
+        flops *= padded * _up(size.k, unit) / (size.m * size.n * size.k)
+        if unit < WIDE_MXU:
+            leaving = RESULT_BYTES * size.batch * size.m * size.n
+            results = leaving / (chip.hbm_bandwidth * HBM_EFFICIENCY)
+    return results + flops * size.passes / chip.peak(size.element_type)
+
+
+def _up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def _stream_seconds(chip: Chip, traffic: Traffic) -> float:
+    if chip.platform != "tpu":
+        return 0.0
+    return STREAM_BYTES * traffic.widest / (chip.hbm_bandwidth * HBM_EFFICIENCY)
+
+
+def _vector_seconds(chip: Chip, work: Work) -> float:
+    if not (chip.valu_slots and chip.clock_hz):
+        return 0.0
+    a_second = chip.valu_slots * SUBLANES * LANES * chip.cores * chip.clock_hz
+    return work.vector_elements / a_second

@@ -1,0 +1,402 @@
+"""The command `hlo-lint`.
+
+Modules of this package are imported where they are used, so that `--version` and `--help` take no
+longer than importing click.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from hlo_tools import __version__
+from hlo_tools.report.names import FORMATS, READABLE_FORMATS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hlo_tools.destinations import Destination
+    from hlo_tools.findings import Outcome, Problem
+    from hlo_tools.progress import Progress
+    from hlo_tools.settings import Overrides, Settings
+    from hlo_tools.source import SourceTree
+    from passes.runner import ModuleResult
+
+EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+_DEFAULT_WIDTH = 100
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs `hlo-lint` and returns its exit status.
+
+    0 is a clean run, 1 one with findings at or above `--fail-on`, 2 wrong usage or configuration,
+    input that cannot be read or an internal error, 130 an interrupt.
+    """
+    from hlo_tools.errors import InputError
+
+    try:
+        status: int = command.main(args=arguments, prog_name="hlo-lint", standalone_mode=False)
+    except (KeyboardInterrupt, click.Abort):
+        _complain("interrupted")
+        return EXIT_INTERRUPTED
+    except click.UsageError as error:
+        _complain(f"error: {error.format_message()}; see `hlo-lint --help`")
+        return EXIT_ERROR
+    except InputError as error:
+        _complain(f"error: {error}")
+        return EXIT_ERROR
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _complain(f"error: {where}{error.strerror or error}")
+        return EXIT_ERROR
+    except Exception as error:
+        _report_bug(error)
+        return EXIT_ERROR
+    return status
+
+
+def _once(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
+    """Returns the one value of an option; click by itself keeps the last of several."""
+    if len(values) > 1:
+        raise click.UsageError(f"`{option.opts[-1]}` is given {len(values)} times")
+    return values[0] if values else None
+
+
+def _option(*names: str, **attributes: Any) -> Callable[[_Command], _Command]:
+    """Declares an option that may be given once."""
+    return click.option(*names, multiple=True, callback=_once, **attributes)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@_option("--format", "format_name", type=click.Choice(FORMATS), help="Format of the report.")
+@_option("-o", "--output", metavar="FILE", help="Write the report there; `-` is standard output.")
+@click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help="Write one more report; may be repeated.",
+)
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="RULES",
+    help="Run these rules only: names or ids, comma-separated.",
+)
+@click.option("--ignore", multiple=True, metavar="RULES", help="Do not run these rules.")
+@_option(
+    "--fail-on",
+    type=click.Choice(("error", "warning", "note", "never")),
+    help="Severity from which on the exit status is 1 (default: warning).",
+)
+@_option(
+    "--min-saving",
+    type=float,
+    metavar="PERCENT",
+    help="Share of a step below which a finding is a note (default: 1).",
+)
+@_option(
+    "--chip", metavar="NAME", help="Chip to model, for example v5e (default: as the dump tells)."
+)
+@_option(
+    "--source-root",
+    metavar="DIR",
+    help="Directory of your source (default: that of the configuration, or the current one).",
+)
+@_option("--config", metavar="FILE", help="Configuration (default: the nearest pyproject.toml).")
+@_option("--explain", metavar="RULE", help="Print what a rule is about, and exit.")
+@click.option("--list-rules", is_flag=True, help="Print all rules, and exit.")
+@click.option("--statistics", is_flag=True, help="Add counts and seconds per rule.")
+@click.option("--timings", is_flag=True, help="Print the time of each phase to standard error.")
+@_option("--baseline", metavar="FILE", help="Silence the findings that FILE holds.")
+@_option("--write-baseline", metavar="FILE", help="Write the findings to FILE, as a baseline.")
+@_option(
+    "--color",
+    type=click.Choice(("auto", "always", "never")),
+    help="Colour the text (default: auto, on a terminal).",
+)
+@click.option("--show-notes", is_flag=True, help="Show findings too small for a warning.")
+@click.version_option(__version__, "--version", message="hlo-lint %(version)s")
+def command(paths: tuple[str, ...], **options: Any) -> int:
+    """Finds what is slow in compiled XLA programs, and where in your source it comes from.
+
+    PATH is an HLO dump (text or .hlo.pb, also gzipped), a directory of them, or `-`.
+    """
+    if options["explain"] or options["list_rules"]:
+        if options["explain"] and options["list_rules"]:
+            raise click.UsageError("`--explain` and `--list-rules` exclude each other")
+        if paths:
+            raise click.UsageError("`--explain` and `--list-rules` take no PATH")
+        return _explain(options["explain"]) if options["explain"] else _list_rules()
+    if not paths:
+        raise click.UsageError("no PATH is given")
+    if options["baseline"] and options["write_baseline"]:
+        raise click.UsageError("`--baseline` and `--write-baseline` exclude each other")
+    return _lint(paths, options)
+
+
+def _explain(rule: str) -> int:
+    from hlo_tools.settings import RuleNames
+    from passes.catalog import BY_ID
+
+    found = [BY_ID[rule_id] for rule_id in RuleNames(BY_ID.values()).resolve(rule)]
+    pages = (f"{rule.id} {rule.name}\n\n{rule.documentation.strip()}\n" for rule in found)
+    _write_stdout(("\n\n".join(pages),))
+    return 0
+
+
+def _list_rules() -> int:
+    from passes.catalog import BY_ID
+
+    rules = [BY_ID[rule_id] for rule_id in sorted(BY_ID)]
+    width = max((len(rule.name) for rule in rules), default=0)
+    _write_stdout(f"{rule.id}  {rule.name:<{width}}  {rule.summary}\n" for rule in rules)
+    return 0
+
+
+def _lint(paths: Sequence[str], options: dict[str, Any]) -> int:
+    from pathlib import Path
+    from time import perf_counter
+
+    from hlo_tools.destinations import check_writable, destinations
+    from hlo_tools.hardware import chip
+    from hlo_tools.progress import Progress
+    from hlo_tools.report.view import exit_status
+    from hlo_tools.settings import load_settings
+    from hlo_tools.source import SourceTree
+    from passes.catalog import BY_NAME
+
+    started = perf_counter()
+    targets = destinations(options["format_name"] or "text", options["output"], options["reports"])
+    config = Path(options["config"]) if options["config"] else None
+    settings = load_settings(config, _overrides(options), BY_NAME)
+    if settings.chip is not None:
+        chip(settings.chip)
+    new_baseline = Path(options["write_baseline"]) if options["write_baseline"] else None
+    if new_baseline is not None:
+        check_writable(new_baseline)
+    tree = SourceTree.open(settings.source_root)
+    progress = Progress()
+    try:
+        outcome = _analyse(paths, settings, tree, new_baseline, progress)
+        progress.update("writing reports")
+    finally:
+        progress.clear()
+    written = perf_counter()
+    _write_reports(outcome, targets, settings, tree, options)
+    if options["timings"]:
+        ended = perf_counter()
+        phases = (*outcome.timings, ("reports", ended - written), ("total", ended - started))
+        for phase, seconds in phases:
+            click.echo(f"{seconds:9.3f} s  {phase}", err=True)
+    return exit_status(outcome, settings.fail_on)
+
+
+def _overrides(options: dict[str, Any]) -> "Overrides":
+    from pathlib import Path
+
+    from hlo_tools.settings import Overrides
+
+    def path(name: str) -> Path | None:
+        return Path(options[name]) if options[name] else None
+
+    return Overrides(
+        select=_rule_list("--select", options["select"]),
+        ignore=_rule_list("--ignore", options["ignore"]),
+        fail_on=options["fail_on"],
+        min_saving=options["min_saving"],
+        chip=options["chip"],
+        source_root=path("source_root"),
+        baseline=path("baseline"),
+        show_notes=options["show_notes"] or None,
+    )
+
+
+def _rule_list(option: str, values: Sequence[str]) -> tuple[str, ...] | None:
+    if not values:
+        return None
+    names = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+    if not names:
+        raise click.UsageError(f"`{option}` names no rule")
+    return names
+
+
+def _analyse(
+    paths: Sequence[str],
+    settings: "Settings",
+    tree: "SourceTree",
+    new_baseline: "Path | None",
+    progress: "Progress",
+) -> "Outcome":
+    """Reads, lints and applies what the user has silenced."""
+    from functools import partial
+
+    from hlo_tools.baseline import read_baseline, write_baseline
+    from hlo_tools.findings import Finding, ModuleSummary, Outcome, Problem, RuleInfo, Severity
+    from hlo_tools.settings import RuleNames
+    from hlo_tools.suppression import suppress
+    from passes.catalog import BY_NAME
+
+    baseline = None
+    if settings.baseline is not None and new_baseline is None:
+        baseline = read_baseline(settings.baseline)
+    modules: list[ModuleSummary] = []
+    findings: list[Finding] = []
+    problems: list[Problem] = []
+    timings: dict[str, float] = {}
+    for result in _results(paths, settings, problems, progress):
+        modules.append(result.summary)
+        findings += result.findings
+        problems += result.problems
+        for phase, seconds in result.timings:
+            timings[phase] = timings.get(phase, 0.0) + seconds
+    if not modules and not problems:
+        problems.append(Problem(message="there is no HLO module in the input"))
+
+    rules = RuleNames(BY_NAME.values())
+    silence = partial(
+        suppress,
+        findings,
+        rules=rules,
+        enabled=settings.enabled,
+        modules={module.name for module in modules},
+        tree=tree,
+        op_ignores=settings.op_ignores,
+    )
+    marked = silence(baseline=baseline)
+    if new_baseline is not None and not problems:
+        lowest = Severity.NOTE if settings.notes_shown else Severity.WARNING
+        left = [f for f in marked.findings if f.suppressed is None and f.severity >= lowest]
+        marked = silence(baseline=write_baseline(new_baseline, left))
+    return Outcome(
+        tool_version=__version__,
+        modules=tuple(modules),
+        findings=marked.findings,
+        problems=tuple(problems),
+        unused_suppressions=marked.unused,
+        rules=tuple(
+            RuleInfo(id=r.id, name=r.name, summary=r.summary, documentation=r.documentation)
+            for r in sorted(BY_NAME.values(), key=lambda rule: rule.id)
+        ),
+        timings=tuple(timings.items()),
+    )
+
+
+def _results(
+    paths: Sequence[str], settings: "Settings", problems: "list[Problem]", progress: "Progress"
+) -> "Iterator[ModuleResult]":
+    """Yields what each module of the input gave; one that cannot be linted is a problem."""
+    from dataclasses import replace
+
+    from hlo_tools.errors import InputError
+    from hlo_tools.findings import Problem
+    from hlo_tools.io import read_inputs
+    from passes.runner import lint_text
+
+    progress.update("reading", paths[0])
+    for item in read_inputs(paths):
+        try:
+            if isinstance(item, InputError):
+                raise item
+            progress.update("linting", item.path, len(item.text))
+            result = lint_text(
+                item.text, path=item.path, settings=settings, start_line=item.start_line
+            )
+            if item.truncated:
+                result = replace(result, summary=replace(result.summary, truncated=True))
+            yield result
+        except InputError as error:
+            problems.append(Problem(message=error.message, path=error.path, line=error.line))
+        except Exception as error:
+            # A bug that one module brings out must not keep the others from being reported.
+            progress.clear()
+            _report_bug(error)
+            message = f"internal error: {type(error).__name__}: {error}"
+            problems.append(Problem(message=message, path=item.path))
+        del item  # so that its text is gone while the next one is read
+        progress.update("reading")
+
+
+def _write_reports(
+    outcome: "Outcome",
+    targets: "Sequence[Destination]",
+    settings: "Settings",
+    tree: "SourceTree",
+    options: dict[str, Any],
+) -> None:
+    from dataclasses import replace
+
+    from hlo_tools.output import write_whole
+    from hlo_tools.report import phrases
+    from hlo_tools.report.formats import render
+    from hlo_tools.report.view import ReportOptions, tally
+
+    base = ReportOptions(
+        show_notes=settings.notes_shown,
+        fail_on=settings.fail_on,
+        statistics=options["statistics"],
+        color=options["color"] == "always",
+        width=_DEFAULT_WIDTH,
+        sources=tree,
+    )
+    # Files first: that a report cannot be written should not scroll away above another one.
+    for target in sorted(targets, key=lambda target: target.file is None):
+        if target.file is not None:
+            write_whole(target.file, render(target.format, outcome, base))
+        else:
+            screen = replace(base, **_screen(options["color"]))
+            _write_stdout(render(target.format, outcome, screen))
+    if not any(target.on_screen for target in targets):
+        for problem in outcome.problems:
+            _complain(phrases.problem(problem))
+    if options["statistics"] and not READABLE_FORMATS & {target.format for target in targets}:
+        for line in phrases.statistics(tally(outcome, settings.fail_on)):
+            _complain(line)
+
+
+def _screen(color: str | None) -> dict[str, Any]:
+    """Returns the report options that depend on where standard output goes."""
+    if not sys.stdout.isatty():
+        return {}
+    from shutil import get_terminal_size
+
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return {
+        "color": color == "always" or (color != "never" and not plain),
+        "width": min(_DEFAULT_WIDTH, get_terminal_size().columns),
+    }
+
+
+def _write_stdout(pieces: Iterable[str]) -> None:
+    """Writes to standard output; a reader that has gone, as `head` does, ends it quietly."""
+    from io import TextIOWrapper
+
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        sys.stdout.writelines(pieces)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered is flushed at exit, and must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complain(message: str) -> None:
+    from hlo_tools.report.escape import visible
+
+    click.echo(visible(message), err=True)
+
+
+def _report_bug(error: Exception) -> None:
+    import traceback
+
+    for line in "".join(traceback.format_exception(error)).splitlines():
+        _complain(line)
+    _complain("internal error: this is a bug in hlo-lint, please report it with the lines above")

@@ -1,0 +1,1 @@
+"""From bytes on disk to the texts of HLO modules: what `hlo_tools.io` is made of."""

@@ -1,0 +1,1 @@
+"""Report formats: one outcome in, text out, one format a module."""

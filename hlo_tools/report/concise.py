@@ -1,0 +1,28 @@
+"""One line a finding, for editors and for searching."""
+
+from collections.abc import Iterator
+
+from hlo_tools.findings import Outcome
+from hlo_tools.report import phrases
+from hlo_tools.report.escape import defuse, visible
+from hlo_tools.report.view import ReportOptions, shown, tally
+
+
+def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
+    """Yields the report in pieces; each finding is `file:line:column: severity ID rule: ...`."""
+    modules = phrases.modules_by_key(outcome)
+    for finding in shown(outcome, options):
+        place = phrases.place(finding, options)
+        inferred = " (inferred)" if finding.source and finding.source.inferred else ""
+        rule = f"{finding.severity.label} {visible(finding.id)} {visible(finding.rule)}"
+        cost = phrases.cost(finding, modules.get((finding.path, finding.module)))
+        name = visible(finding.instruction).removeprefix("%")
+        message = visible(finding.message)
+        yield defuse(f"{place}: {rule}{inferred}: {message} [%{name}; {cost}]") + "\n"
+    for line in phrases.remarks(outcome):
+        yield defuse(line) + "\n"
+    totals = tally(outcome, options.fail_on)
+    if options.statistics:
+        for line in phrases.statistics(totals):
+            yield line + "\n"
+    yield phrases.summary(outcome, totals, options) + "\n"

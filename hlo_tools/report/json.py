@@ -1,0 +1,152 @@
+"""The report for programs: one JSON object with a published schema.
+
+All findings are in it, suppressed ones and notes too. Keys stand in a fixed order, each finding
+on a line of its own, and the text is ASCII: `json` escapes whatever a name may hold and a reader
+gets the exact name back.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+
+from hlo_tools.findings import Cost, Finding, ModuleSummary, Outcome, Related, Severity
+from hlo_tools.hlo.location import SourceLocation
+from hlo_tools.report.view import ReportOptions, exit_status, tally, worst_first
+
+SCHEMA_VERSION = 1
+
+
+def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
+    """Yields the report in pieces."""
+    tool = {"name": "hlo-lint", "version": outcome.tool_version}
+    yield f'{{"schema_version": {SCHEMA_VERSION},\n"tool": {_dumps(tool)},\n"modules": '
+    yield from _array(_module(module) for module in outcome.modules)
+    yield ',\n"findings": '
+    yield from _array(_finding(finding) for finding in worst_first(outcome.findings))
+    yield ',\n"problems": '
+    yield from _array(
+        {"message": item.message, "path": item.path, "line": item.line, "rule": item.rule}
+        for item in outcome.problems
+    )
+    yield ',\n"unused_suppressions": '
+    yield from _array(
+        {"kind": item.kind, "text": item.text, "file": item.file, "line": item.line}
+        for item in outcome.unused_suppressions
+    )
+    yield f',\n"summary": {_dumps(_summary(outcome, options))}}}\n'
+
+
+def _array(items: Iterable[dict[str, object]]) -> Iterator[str]:
+    """Yields a JSON array with one item a line."""
+    separator = "[\n"
+    for item in items:
+        yield separator + _dumps(item)
+        separator = ",\n"
+    yield "[]" if separator == "[\n" else "\n]"
+
+
+_dumps = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+
+
+def _module(module: ModuleSummary) -> dict[str, object]:
+    return {
+        "path": module.path,
+        "name": module.name,
+        "backend": module.backend,
+        "chip": module.chip,
+        "chip_assumed": module.chip_assumed,
+        "partitions": module.partitions,
+        "instructions": module.instructions,
+        "truncated": module.truncated,
+        "step_seconds": _finite(module.step_seconds),
+        "peak_hbm_bytes": module.peak_hbm_bytes,
+        "unknown_trip_counts": module.unknown_trip_counts,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "rule": finding.rule,
+        "id": finding.id,
+        "severity": finding.severity.label,
+        "module": finding.module,
+        "path": finding.path,
+        "hlo_line": finding.hlo_line,
+        "computation": finding.computation,
+        "instruction": finding.instruction,
+        "op_name": finding.op_name,
+        "source": _source(finding.source),
+        "stack": [_source(frame) for frame in finding.stack],
+        "message": finding.message,
+        "fix": finding.fix,
+        "cost": _cost(finding.cost),
+        "related": [_related(related) for related in finding.related],
+        "fingerprint": finding.fingerprint,
+        "suppressed": finding.suppressed,
+    }
+
+
+def _source(location: SourceLocation | None) -> dict[str, object] | None:
+    if location is None:
+        return None
+    return {
+        "file": location.file,
+        "line": location.line,
+        "end_line": location.end_line,
+        "column": location.column,
+        "function": location.function,
+        "inferred": location.inferred,
+    }
+
+
+def _cost(cost: Cost) -> dict[str, object]:
+    return {
+        "effect": cost.effect,
+        "bytes": cost.bytes,
+        "seconds": _finite(cost.seconds),
+        "share": _finite(cost.share),
+        "times_per_step": cost.times_per_step,
+    }
+
+
+def _related(related: Related) -> dict[str, object]:
+    return {
+        "computation": related.computation,
+        "instruction": related.instruction,
+        "hlo_line": related.hlo_line,
+        "message": related.message,
+        "source": _source(related.source),
+    }
+
+
+def _summary(outcome: Outcome, options: ReportOptions) -> dict[str, object]:
+    totals = tally(outcome, options.fail_on)
+    return {
+        "modules": len(outcome.modules),
+        "truncated_modules": sum(module.truncated for module in outcome.modules),
+        "findings": sum(totals.by_severity.values()),
+        "errors": totals.by_severity[Severity.ERROR],
+        "warnings": totals.by_severity[Severity.WARNING],
+        "notes": totals.by_severity[Severity.NOTE],
+        "notes_hidden": False,
+        "suppressed": totals.suppressed,
+        "rules": [
+            {
+                "rule": rule.rule,
+                "id": rule.id,
+                "findings": rule.findings,
+                "seconds": _finite(rule.seconds),
+            }
+            for rule in totals.rules
+        ],
+        "problems": len(outcome.problems),
+        "unused_suppressions": len(outcome.unused_suppressions),
+        "fail_on": "never" if options.fail_on is None else options.fail_on.label,
+        "failing": totals.failing,
+        "exit_status": exit_status(outcome, options.fail_on),
+    }
+
+
+def _finite(number: float | None) -> float | None:
+    """Returns `None` for what JSON has no number for."""
+    return number if number is not None and math.isfinite(number) else None

@@ -1,0 +1,1 @@
+"""The rules of `hlo-lint`: one defect a module, found in the facts about a compiled program."""

@@ -1,0 +1,38 @@
+"""The catalogue: every rule, under its id and its name."""
+
+from passes import (
+    all_reduce_then_slice,
+    fusion_break,
+    high_precision_dot,
+    host_transfer,
+    layout_copy,
+    loop_carried_copy,
+    loop_invariant_collective,
+    missing_donation,
+    mxu_underuse,
+    padding_waste,
+    sync_collective,
+    uncombined_collectives,
+    unfused_elementwise,
+)
+from passes.rule import Rule
+
+RULES: tuple[Rule, ...] = (
+    fusion_break.check,
+    unfused_elementwise.check,
+    layout_copy.check,
+    loop_carried_copy.check,
+    missing_donation.check,
+    padding_waste.check,
+    mxu_underuse.check,
+    sync_collective.check,
+    all_reduce_then_slice.check,
+    loop_invariant_collective.check,
+    uncombined_collectives.check,
+    host_transfer.check,
+    high_precision_dot.check,
+)
+"""In the order of their ids."""
+
+BY_ID = {rule.id: rule for rule in RULES}
+BY_NAME = {rule.name: rule for rule in RULES}

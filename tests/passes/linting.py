@@ -1,0 +1,22 @@
+"""How the tests of rules lint a text: every rule, a chip of choice, paths that exist nowhere."""
+
+import gzip
+from pathlib import Path
+
+from hlo_tools.settings import Settings
+from passes.catalog import BY_ID
+from passes.runner import ModuleResult, lint_text
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def read_dump(path: Path) -> str:
+    """The text of a dump, unpacked where it is gzipped."""
+    data = path.read_bytes()
+    return (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode()
+
+
+def lint(text: str, *, chip: str | None = None, select: tuple[str, ...] = ()) -> ModuleResult:
+    """Lints a text with all rules, or those selected by id."""
+    settings = Settings(select=select or tuple(sorted(BY_ID)), source_root=ROOT, chip=chip)
+    return lint_text(text, path="dump.txt", settings=settings)

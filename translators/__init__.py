@@ -1,0 +1,1 @@
+"""Translators from GPU kernels to TPU programs."""
