@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("interrupted")
         return EXIT_INTERRUPTED
     except click.UsageError as error:
-        _complain(f"error: {error.format_message()}; see `hlo-lint --help`")
+        _complain(f"error: {error.format_message().rstrip('.')}; see `hlo-lint --help`")
         return EXIT_ERROR
     except InputError as error:
         _complain(f"error: {error}")

@@ -7,8 +7,9 @@ from hlo_tools.analysis.collectives import Collectives
 from hlo_tools.analysis.cost import CostModel
 from hlo_tools.analysis.execution import Execution
 from hlo_tools.analysis.liveness import Liveness
+from hlo_tools.analysis.traffic import FREE
 from hlo_tools.hardware import Chip
-from hlo_tools.hlo.module import Module
+from hlo_tools.hlo.module import Instruction, Module
 from hlo_tools.hlo.provenance import Provenance
 from hlo_tools.hlo.shape import HBM_SPACE
 from passes.graph import Work
@@ -22,15 +23,23 @@ class Facts:
       backend: what it was compiled for, as `hlo_tools.hardware.detect_backend` names it.
       chip: the hardware whose figures price it; `None` where there are none.
       provenance: where instructions come from.
+      floor: the share of a step, 0 to 1, below which nothing is worth a word.
     """
 
     def __init__(
-        self, module: Module, *, backend: str, chip: Chip | None, provenance: Provenance
+        self,
+        module: Module,
+        *,
+        backend: str,
+        chip: Chip | None,
+        provenance: Provenance,
+        floor: float,
     ) -> None:
         self.module = module
         self.backend = backend
         self.chip = chip
         self.provenance = provenance
+        self.floor = floor
         self.work = Work()
 
     @cached_property
@@ -57,6 +66,35 @@ class Facts:
     def liveness(self) -> Liveness:
         """What is in memory, and when."""
         return Liveness(self.module, self.execution)
+
+    @cached_property
+    def significant(self) -> tuple[Instruction, ...]:
+        """The executed instructions whose time or traffic reaches `floor`, in order of execution.
+
+        Most of a program are small things; rules about the cost of single instructions look at
+        these only.
+        """
+        cost, execution = self.cost, self.execution
+        least_seconds = self.floor * cost.step_seconds
+        least_bytes = self.floor * cost.step_bytes
+        found: list[Instruction] = []
+        for computation in execution.executed:
+            times = execution.times_at_least(computation)
+            for instruction in computation.instructions:
+                if instruction.opcode in FREE:
+                    continue
+                seconds = cost.seconds(instruction) * times
+                if seconds and seconds >= least_seconds:
+                    found.append(instruction)
+                    continue
+                most = instruction.shape.padded_bytes
+                for operand in instruction.operands:
+                    most += operand.shape.padded_bytes
+                if most * times >= least_bytes:
+                    moved = cost.traffic(instruction).hbm * times
+                    if moved and moved >= least_bytes:
+                        found.append(instruction)
+        return tuple(found)
 
     @cached_property
     def peak_hbm_bytes(self) -> int:

@@ -48,7 +48,7 @@ _FUSIBLE = (
 @rule(id="HLO101", name="fusion-break")
 def check(ctx: RuleContext) -> Iterator[Finding]:
     """One finding for each value that makes a round trip through HBM for nothing."""
-    for instruction in ctx.facts.execution.instructions():
+    for instruction in ctx.facts.significant:
         if not _may_produce(ctx, instruction):
             continue
         trips: dict[tuple[Instruction, ...], list[Instruction]] = defaultdict(list)

@@ -36,7 +36,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
     if ctx.facts.backend != "tpu":
         return
     model = ctx.facts.cost
-    for instruction in ctx.facts.execution.instructions():
+    for instruction in ctx.facts.significant:
         worst: tuple[int, Instruction] | None = None
         for dot in ctx.facts.work.matmuls(instruction):
             size = matmul(dot)

@@ -37,7 +37,7 @@ _RELAYOUTS = frozenset({"copy", "transpose"})
 def check(ctx: RuleContext) -> Iterator[Finding]:
     """One finding for each instruction that only changes a layout."""
     cost_model = ctx.facts.cost
-    for instruction in ctx.facts.execution.instructions():
+    for instruction in ctx.facts.significant:
         if instruction.opcode not in _RELAYOUTS and instruction.opcode != "fusion":
             continue
         source = relayout_source(instruction, ctx.facts.work)

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from hlo_tools.findings import Finding
 from hlo_tools.hlo.module import Instruction
-from passes.graph import consumers, fused, producer, same_layout, tuple_index
+from passes.graph import consumers, producer, same_layout, tuple_index
 from passes.rule import RuleContext, rule
 from passes.words import array, nbytes
 
@@ -32,51 +32,40 @@ from passes.words import array, nbytes
 def check(ctx: RuleContext) -> Iterator[Finding]:
     """One finding for each copy of a carry."""
     execution = ctx.facts.execution
-    for computation in execution.executed:
+    for instruction in ctx.facts.significant:
+        if not plain_copy(ctx, instruction):
+            continue
+        computation = instruction.computation
         loop = execution.loop_of(computation)
         if loop is None or loop.called("body") is not computation:
             continue
-        for instruction in computation.instructions:
-            if not plain_copy(ctx, instruction):
-                continue
-            carry = _carry(instruction)
-            if carry is None:
-                continue
-            price = ctx.price_of(instruction)
-            if price.negligible:
-                continue
-            yield ctx.finding(
-                instruction,
-                price,
-                message=_message(ctx, instruction, loop, carry),
-                fix=(
-                    "let each new carry be computed from the old one in place: do two steps a trip "
-                    "(`unroll=2` in `jax.lax.scan`) so that the second writes where the first "
-                    "read, do not swap or shift carries, and do not read a carry after the step "
-                    "that replaces it"
-                ),
-                related=(ctx.related(loop, "carried by this loop"),),
-                place=_place(ctx, instruction, loop),
-            )
+        carry = _carry(instruction)
+        price = ctx.price_of(instruction)
+        if carry is None or price.negligible:
+            continue
+        yield ctx.finding(
+            instruction,
+            price,
+            message=_message(ctx, instruction, loop, carry),
+            fix=(
+                "let each new carry be computed from the old one in place: do two steps a trip "
+                "(`unroll=2` in `jax.lax.scan`) so that the second writes where the first "
+                "read, do not swap or shift carries, and do not read a carry after the step "
+                "that replaces it"
+            ),
+            related=(ctx.related(loop, "carried by this loop"),),
+            place=_place(ctx, instruction, loop),
+        )
 
 
 def plain_copy(ctx: RuleContext, instruction: Instruction) -> bool:
     """Whether an instruction copies an array to another place of the same memory, unchanged."""
-    if instruction.opcode == "copy":
-        copied = instruction
-    else:
-        computation = fused(instruction)
-        if computation is None or ctx.facts.work.inside(computation) != frozenset({"copy"}):
-            return False
-        copied = instruction
-    if len(copied.operands) != 1:
+    if len(instruction.operands) != 1 or not instruction.shape.is_array:
         return False
-    source, target = copied.operands[0].shape, copied.shape
-    return (
-        source.is_array
-        and source.memory_space == target.memory_space
-        and same_layout(source, target)
-    )
+    if ctx.facts.work.opcodes(instruction) != frozenset({"copy"}):
+        return False
+    source, target = instruction.operands[0].shape, instruction.shape
+    return source.memory_space == target.memory_space and same_layout(source, target)
 
 
 def _carry(instruction: Instruction) -> str | None:

@@ -36,7 +36,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
     chip = ctx.facts.chip
     if chip is None or chip.mxu_size is None:
         return
-    for instruction in ctx.facts.execution.instructions():
+    for instruction in ctx.facts.significant:
         worst: tuple[float, Instruction, Matmul] | None = None
         for dot in ctx.facts.work.matmuls(instruction):
             size = matmul(dot)

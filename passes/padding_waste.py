@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from hlo_tools.findings import Finding
 from hlo_tools.hlo.module import Computation, Instruction
 from hlo_tools.hlo.shape import Shape
-from passes.graph import RENAMING, consumers, element_maker
+from passes.graph import RENAMING, consumers, element_maker, producer
 from passes.rule import Price, RuleContext, rule
 from passes.words import array, layout, nbytes
 
@@ -35,7 +35,6 @@ _OTHERS_BUFFER = RENAMING | {
     "async-done", "async-update", "constant", "after-all", "copy-start",
 }  # fmt: skip
 """Opcodes whose result is a buffer that another instruction made, or a copy that it paid for."""
-
 
 SMALLEST_BUFFER = 4096
 """Bytes of one tile of 8 by 128 32-bit elements: no dimension could make a buffer smaller."""
@@ -46,11 +45,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
     """One finding for the padded buffers of one type in one computation; the first is blamed."""
     groups: dict[tuple[str, Computation], list[_Padded]] = defaultdict(list)
     least = ctx.number("min_waste")
-    for instruction in ctx.facts.execution.instructions():
-        if instruction.opcode in _OTHERS_BUFFER:
-            continue
-        if instruction.opcode == "parameter" and not instruction.computation.is_entry:
-            continue
+    for instruction in _buffers(ctx):
         for index, leaf in enumerate(instruction.shape.leaves()):
             if _wasteful(leaf, least):
                 key = (array(leaf), instruction.computation)
@@ -68,6 +63,25 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
             place=first.maker,
             related=tuple(ctx.related(other.instruction, "padded alike") for other in buffers[1:4]),
         )
+
+
+def _buffers(ctx: RuleContext) -> Iterator[Instruction]:
+    """What makes the buffers that significant instructions write or read, in order of execution."""
+    wanted: set[Instruction] = set()
+    for instruction in ctx.facts.significant:
+        wanted.add(instruction)
+        for operand in instruction.operands:
+            maker = producer(operand)
+            wanted.add(maker.operands[0] if maker.opcode == "get-tuple-element" else maker)
+    computations = {instruction.computation for instruction in wanted}
+    for computation in ctx.facts.execution.executed:
+        if computation not in computations:
+            continue
+        for instruction in computation.instructions:
+            if instruction not in wanted or instruction.opcode in _OTHERS_BUFFER:
+                continue
+            if instruction.opcode != "parameter" or computation.is_entry:
+                yield instruction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +136,7 @@ def _price(ctx: RuleContext, buffers: list[_Padded]) -> Price:
     return ctx.price(
         buffers[0].instruction,
         effect="wastes",
-        bytes=moved,
+        bytes=moved or None,
         seconds=seconds if chip else None,
         hbm_bytes=moved,
     )

@@ -14,9 +14,9 @@ from passes.facts import Facts
 ERROR_SHARE = 0.10
 """A finding that takes this share of the step or more is an error."""
 
-NEGLIGIBLE = 0.01
+NEGLIGIBLE = 0.05
 """Findings below this fraction of the smallest saving that is worth a warning are dropped, not
-even kept as notes: with the default threshold, 0.01 % of the step."""
+even kept as notes: with the default threshold, 0.05 % of the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,7 @@ class RuleContext:
         return Price(
             cost=cost,
             severity=self._severity(share or 0.0, traffic_share),
-            negligible=max(share or 0.0, traffic_share) < self.min_saving * NEGLIGIBLE,
+            negligible=max(share or 0.0, traffic_share) < self.facts.floor,
         )
 
     def price_of(self, instruction: Instruction) -> Price:

@@ -17,7 +17,7 @@ from hlo_tools.hlo.provenance import Provenance
 from hlo_tools.settings import Settings
 from passes.catalog import BY_ID
 from passes.facts import Facts
-from passes.rule import RuleContext
+from passes.rule import NEGLIGIBLE, RuleContext
 
 ASSUMED_CHIP = {"tpu": "v5e"}
 """The chip whose figures are used where neither the dump nor the user names one, by backend."""
@@ -77,7 +77,13 @@ def _lint(
     provenance = Provenance(
         module, library_paths=settings.library_paths, own_paths=settings.own_paths
     )
-    facts = Facts(module, backend=backend, chip=chip, provenance=provenance)
+    facts = Facts(
+        module,
+        backend=backend,
+        chip=chip,
+        provenance=provenance,
+        floor=settings.min_saving * NEGLIGIBLE,
+    )
     step_seconds = facts.cost.step_seconds if chip else None
     clock.lap("cost")
     peak = facts.peak_hbm_bytes

@@ -52,7 +52,9 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
             collective.computation,
             collective.kind,
             collective.span is None,
-            (location.file, location.line) if location else collective,
+            (location.file, location.line)
+            if location
+            else ctx.facts.provenance.op_name(collective.operation) or collective,
         )
         groups[key].append(_Exposed(collective=collective, exposed=exposed, hideable=hideable))
     for members in groups.values():

@@ -11,8 +11,8 @@ Why it matters
 
 Known problems
   Ops that the compiler itself made, which no line of the program stands for, are left out: nothing
-  in the program could bring them elsewhere. Whether the neighbour could really take the op in depends on the compiler; where the neighbour is
-  a Pallas kernel it is you who can.
+  in the program could bring them elsewhere. Whether the neighbour could really take the op in
+  depends on the compiler; where the neighbour is a Pallas kernel it is you who can.
 
 Example
   y = kernel(x, w.astype(jnp.bfloat16))     # a convert of all of w on every call
@@ -36,7 +36,7 @@ _NO_WORK = frozenset({"parameter", "constant", "iota", "tuple", "while", "condit
 @rule(id="HLO102", name="unfused-elementwise", options={"min_bytes": 65536})
 def check(ctx: RuleContext) -> Iterator[Finding]:
     """One finding for each op that stands alone beside other work."""
-    for instruction in ctx.facts.execution.instructions():
+    for instruction in ctx.facts.significant:
         opcode = lone_opcode(ctx, instruction)
         if opcode is None:
             continue

@@ -18,6 +18,7 @@ its initial value, its state and its result one set of buffers."""
 UPDATING = frozenset({"dynamic-update-slice", "scatter"})
 """Opcodes that write into their first operand."""
 
+_HOLDS_UPDATES = UPDATING | {"fusion"}
 _ALIASING = re.compile(r"output_to_operand_aliasing=\{((?:[^{}]|\{[^{}]*\})*)\}")
 _ALIAS = re.compile(r"\{([\d,\s]*)\}:\s*\((\d+),\s*\{([\d,\s]*)\}\)")
 _CALLS = re.compile(r"\bcalls=%?([^\s,={}()]+)")
@@ -34,7 +35,9 @@ def leaf_number(shape: Shape, index: tuple[int, ...]) -> int | None:
     for step in index:
         if not shape.is_tuple or step >= len(shape.elements):
             return None
-        number += sum(leaf_count(element) for element in shape.elements[:step])
+        before = shape.elements[:step]
+        nested = any(element.is_tuple for element in before)
+        number += sum(map(leaf_count, before)) if nested else step
         shape = shape.elements[step]
     return number
 
@@ -53,7 +56,7 @@ def in_place_results(instruction: Instruction) -> dict[int, Place]:
     if opcode not in ("fusion", "custom-call"):
         return {}
     text = instruction.attribute_text
-    places = _declared(instruction, text)
+    places = _declared(instruction, text) if "output_to_operand_aliasing" in text else {}
     if opcode == "fusion":
         places.update(_updated(instruction, text))
     return places
@@ -84,6 +87,8 @@ def _updated(instruction: Instruction, text: str) -> dict[int, Place]:
     if body is None:
         return {}
     root = body.root
+    if _HOLDS_UPDATES.isdisjoint([i.opcode for i in body.instructions]):
+        return {}
     results = root.operands if root.opcode == "tuple" else (root,)
     places: dict[int, Place] = {}
     for leaf, result in enumerate(results):

@@ -15,12 +15,21 @@ from hlo_tools.analysis.collectives import Collective, Collectives
 from hlo_tools.analysis.execution import Execution
 from hlo_tools.analysis.flops import Work, WorkCounter
 from hlo_tools.analysis.roofline import roofline_seconds, transfer_seconds, wire_seconds
-from hlo_tools.analysis.traffic import FREE, NO_TRAFFIC, Traffic, TrafficCounter
+from hlo_tools.analysis.traffic import (
+    FREE,
+    NO_TRAFFIC,
+    Traffic,
+    TrafficCounter,
+    is_free_call,
+)
 from hlo_tools.hardware import Chip, as_compiled
 from hlo_tools.hlo.module import Computation, Instruction, Module
 
 NOT_ESTIMATED = (1 << 63) - 1
 """What libtpu prints for the cycles of work that it hands to the SparseCores."""
+
+NEGLIGIBLE_BYTES = 1 << 12
+"""Instructions with no more than this in device memory need no closer look at what they touch."""
 
 _CYCLES = re.compile(r'"estimated_cycles":"(\d{1,19})"')
 _CALLS = re.compile(r"calls=%?([^\s,={}()]+)")
@@ -71,6 +80,8 @@ class CostModel:
         self._collectives: dict[Instruction, Collective] = {
             collective.instruction: collective for collective in collectives.all
         }
+        self._waits = {c.span.done for c in collectives.all if c.span is not None}
+        self._called: dict[Computation, dict[Instruction, tuple[Computation, ...]]] = {}
         self._works = WorkCounter()
         self._counter = TrafficCounter(has_vmem=chip is None or chip.platform == "tpu")
         self._traffic: dict[Instruction, Traffic] = {}
@@ -147,13 +158,18 @@ class CostModel:
         assert self.chip is not None
         found = self._seconds.get(instruction)
         if found is None:
-            cycles = self._attributes(instruction)[0]
-            if cycles is not None and self.chip.clock_hz:
-                found = cycles / self.chip.clock_hz
-            else:
-                found = self.model_seconds(instruction)
-            self._seconds[instruction] = found
+            found = self._seconds[instruction] = self._price(instruction, self.chip)
         return found
+
+    def _price(self, instruction: Instruction, chip: Chip) -> float:
+        if instruction in self._waits:
+            return 0.0
+        if instruction.opcode == "custom-call" and is_free_call(instruction):
+            return 0.0
+        cycles = self._attributes(instruction)[0]
+        if cycles is not None and chip.clock_hz:
+            return cycles / chip.clock_hz
+        return self.model_seconds(instruction)
 
     def wire_seconds(self, collective: Collective) -> float:
         """Seconds that a collective takes with nothing else on the links; 0 without a chip."""
@@ -206,8 +222,14 @@ class CostModel:
 
     @cached_property
     def step_bytes(self) -> int:
-        """Bytes through device memory in one step."""
-        return sum(times * self.traffic(i).hbm for i, times in self._priced())
+        """Bytes through device memory in one step, small instructions' operands counted whole."""
+        total = 0
+        for instruction, times in self._priced():
+            most = self._counter.most_hbm(instruction)
+            if most > NEGLIGIBLE_BYTES:
+                most = self.traffic(instruction).hbm
+            total += times * most
+        return total
 
     @cached_property
     def step_flops(self) -> int:
@@ -234,7 +256,8 @@ class CostModel:
                 continue
             waiting = [
                 called
-                for called in self._called(current)
+                for group in self._calls(current).values()
+                for called in group
                 if called not in self._timelines and called not in stack
             ]
             if waiting:
@@ -244,10 +267,13 @@ class CostModel:
             stack.pop()
         return self._timelines[computation]
 
-    def _called(self, computation: Computation) -> Iterator[Computation]:
-        for instruction in computation.instructions:
-            if instruction.opcode in _CALLING:
-                yield from instruction.called_computations
+    def _calls(self, computation: Computation) -> dict[Instruction, tuple[Computation, ...]]:
+        found = self._called.get(computation)
+        if found is None:
+            found = self._called[computation] = {
+                i: i.called_computations for i in computation.instructions if i.opcode in _CALLING
+            }
+        return found
 
     def _lay_out(self, computation: Computation) -> _Timeline:
         timeline = _Timeline()
@@ -274,7 +300,7 @@ class CostModel:
         if instruction.opcode == "while":
             known = self._execution.trip_count(instruction)
             trips = 1 if known is None else known
-        called = instruction.called_computations
+        called = self._calls(instruction.computation)[instruction]
         spans = [self._timelines[c].passed[-1] for c in called if c in self._timelines]
         if instruction.opcode == "conditional":
             return max(spans, default=0.0)

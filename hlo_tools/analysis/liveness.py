@@ -32,6 +32,8 @@ TPU_GRANULE = 16384
 """Temporary buffers in a TPU's HBM begin at multiples of this many bytes (buffer assignments of
 libtpu 0.0.52, all generations)."""
 
+SCALAR_BYTES = 512
+"""A scalar's buffer on TPU; buffers up to this size are not followed into one another."""
 _CALLING = frozenset({"while", "call", "conditional", "async-start", "call-start"})
 _OUTSIDE = -1
 """The number of a value that lies in no buffer counted here: constants, what is missing."""
@@ -109,7 +111,10 @@ class Liveness:
     def __init__(self, module: Module, execution: Execution) -> None:
         self._module = module
         self._execution = execution
-        self._leaves: dict[int, tuple[tuple[Shape, int], ...]] = {}
+        # By identity: the reader makes one Shape of all that are written alike.
+        self._leaves: dict[int, tuple[Shape, tuple[tuple[Shape, int], ...]]] = {}
+        self._sizes: dict[int, frozenset[int]] = {}
+        self._calls: dict[Instruction, tuple[Computation, ...]] = {}
         self._granule = TPU_GRANULE if detect_backend(module) == "tpu" else 1
 
     def peak_bytes(self, space: int) -> int:
@@ -187,7 +192,7 @@ class Liveness:
                     c
                     for i in current.instructions
                     if i.opcode in _CALLING
-                    for c in i.called_computations
+                    for c in self.calls(i)
                 }
                 waiting = [c for c in called if c not in frames and c not in stack]
                 if waiting:
@@ -201,8 +206,27 @@ class Liveness:
         """The leaves of a shape and the space of each, `_OUTSIDE` for spaces that do not count."""
         known = self._leaves.get(id(shape))
         if known is None:
-            known = tuple((leaf, _space(leaf)) for leaf in shape.leaves())
+            known = shape, tuple((leaf, _space(leaf)) for leaf in shape.leaves())
             self._leaves[id(shape)] = known
+        return known[1]
+
+    def sizes(self, shape: Shape) -> frozenset[int]:
+        """The sizes of its leaves that are worth following into another's buffer."""
+        known = self._sizes.get(id(shape))
+        if known is None:
+            known = frozenset(
+                leaf.padded_bytes
+                for leaf, space in self.leaves(shape)
+                if space != _OUTSIDE and leaf.padded_bytes > SCALAR_BYTES
+            )
+            self._sizes[id(shape)] = known
+        return known
+
+    def calls(self, instruction: Instruction) -> tuple[Computation, ...]:
+        """The computations that an instruction runs."""
+        known = self._calls.get(instruction)
+        if known is None:
+            known = self._calls[instruction] = instruction.called_computations
         return known
 
     def aliased_outputs(self) -> dict[int, int]:
@@ -280,7 +304,7 @@ class _Tracer:
         for operand in operands:
             self._use(values.get(operand, ()), position)
         if opcode in _CALLING:
-            self._nested[position] = instruction.called_computations
+            self._nested[position] = self._owner.calls(instruction)
         if opcode in FORWARDING:
             return values.get(operands[0], ()) if operands else ()
         if opcode.endswith("-done"):
@@ -383,13 +407,15 @@ class _Tracer:
         return tuple(result)
 
     def _define(self, position: int, instruction: Instruction) -> tuple[int, ...]:
-        fresh = self._owner.leaves(instruction.shape)
-        operands = instruction.operands
-        sizes = {leaf.padded_bytes for leaf, space in fresh if space >= 0}
-        may_share = any(
-            leaf.padded_bytes in sizes for o in operands for leaf, _ in self._owner.leaves(o.shape)
-        )
-        places = in_place_results(instruction) if may_share and sizes else {}
+        owner, operands = self._owner, instruction.operands
+        fresh = owner.leaves(instruction.shape)
+        sizes = owner.sizes(instruction.shape)
+        may_share = False
+        if sizes:
+            may_share = any(not sizes.isdisjoint(owner.sizes(o.shape)) for o in operands)
+        if not may_share and len(fresh) == 1:
+            return (self._new(position, instruction, *fresh[0]),)
+        places = in_place_results(instruction) if may_share else {}
         result = []
         for number, (leaf, space) in enumerate(fresh):
             place = places.get(number)
@@ -404,29 +430,6 @@ class _Tracer:
             self._may_share.append((position, instruction))
         return tuple(result)
 
-    def _share(self, results: tuple[int, ...]) -> None:
-        """Lets results take the buffers of operands that die where they are defined."""
-        outside = set(self._parameters) | ({*results} if not self._is_root else set())
-        buffers = self._buffers
-        for position, instruction in self._may_share:
-            free = [
-                n
-                for number in shareable_operands(instruction)
-                for n in self._values.get(instruction.operands[number], ())
-                if n >= 0 and n not in outside and buffers[n].last == position
-            ]
-            for made in self._values[instruction]:
-                new = buffers[made] if made >= 0 else None
-                if new is None or made in outside or new.first != position:
-                    continue
-                for old_number in free:
-                    old = buffers[old_number]
-                    if old_number != made and old.bytes == new.bytes and old.space == new.space:
-                        new.first = min(new.first, old.first)
-                        old.bytes = 0
-                        free.remove(old_number)
-                        break
-
     def _concatenate(self, instruction: Instruction, result: list[int]) -> None:
         """The TPU's `ConcatBitcast` names neighbouring buffers as one; it holds none itself."""
         if len(result) != 1 or result[0] < 0 or _CONCATENATES not in instruction.attribute_text:
@@ -436,6 +439,39 @@ class _Tracer:
         whole.members = tuple(
             b for o in instruction.operands for b in self._values.get(o, ()) if b >= 0
         )
+
+    def _share(self, results: tuple[int, ...]) -> None:
+        """Lets results take the buffers of operands that die where they are defined."""
+        outside = set(self._parameters) | ({*results} if not self._is_root else set())
+        buffers = self._buffers
+        for position, instruction in self._may_share:
+            made = [n for n in self._values[instruction] if n >= 0 and n not in outside]
+            sizes = {buffers[n].bytes for n in made if buffers[n].first == position}
+            if not sizes:
+                continue
+            dying: dict[int, list[int]] = {}
+            for number, operand in enumerate(instruction.operands):
+                for n in self._values.get(operand, ()):
+                    if n < 0 or n in outside:
+                        continue
+                    if buffers[n].last == position and buffers[n].bytes in sizes:
+                        dying.setdefault(number, []).append(n)
+            if dying:
+                allowed = shareable_operands(instruction)
+                self._merge(made, [n for o in allowed for n in dying.get(o, ())], position)
+
+    def _merge(self, made: list[int], dying: list[int], position: int) -> None:
+        for number in made:
+            new = self._buffers[number]
+            if new.first != position:
+                continue
+            for old_number in dying:
+                old = self._buffers[old_number]
+                if old_number not in made and old.bytes == new.bytes and old.space == new.space:
+                    new.first = min(new.first, old.first)
+                    old.bytes = 0
+                    dying.remove(old_number)
+                    break
 
     def _frame(self) -> _Frame:
         instructions = self._computation.instructions

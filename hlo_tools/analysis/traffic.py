@@ -133,10 +133,17 @@ class TrafficCounter:
             return self._slicing(instruction)
         elif opcode.endswith("-start"):
             return self._start(instruction)
-        elif opcode == "custom-call" and custom_call_target(instruction) in MOVES_NOTHING:
+        elif opcode == "custom-call" and is_free_call(instruction):
             return NO_TRAFFIC
         read = [self._whole(operand.shape) for operand in instruction.operands]
         return _traffic(read, [self._whole(instruction.shape)])
+
+    def most_hbm(self, instruction: Instruction) -> int:
+        """Bytes of device memory that it could touch at most: all its operands and results."""
+        total = self._whole(instruction.shape)[0]
+        for operand in instruction.operands:
+            total += self._whole(operand.shape)[0]
+        return total
 
     def _whole(self, shape: Shape) -> _Sizes:
         known = self._sizes.get(id(shape))
@@ -259,6 +266,11 @@ def _traffic(read: Iterable[_Sizes], written: Iterable[_Sizes]) -> Traffic:
     )
 
 
+def is_free_call(instruction: Instruction) -> bool:
+    """Whether a `custom-call` does and moves nothing."""
+    return custom_call_target(instruction) in MOVES_NOTHING
+
+
 def custom_call_target(instruction: Instruction) -> str:
     """The name of the code that a `custom-call` runs; empty where the text has none."""
     match = _TARGET.search(instruction.attribute_text)
@@ -299,7 +311,13 @@ class _BodyReader:
         root = computation.root
         self._leaves = list(_root_leaves(root))
         self._results = {_origin(leaf) for leaf in self._leaves}
-        self._carried = self._results if root.opcode == "tuple" else frozenset[Instruction]()
+        self._carried: set[Instruction] = set()
+        ends = next((i for i in partial if _async_end(i) == "Done"), None)
+        self._ends = ends
+        if root.opcode == "tuple":
+            self._carried |= self._results
+        if ends is not None:
+            self._carried.update(ends.operands)
 
     def read(self) -> _BodyUse:
         """What it touches only in part."""
@@ -348,7 +366,7 @@ class _BodyReader:
         if opcode == "fusion":
             return self._inner.get(user, _WHOLE).read.get(position)
         if opcode == "custom-call":
-            return 0 if _async_end(user) == "Done" else None
+            return 0 if user is self._ends else None
         if position == 0:
             if opcode in _SLICES:
                 return user.shape.padded_bytes
@@ -372,7 +390,7 @@ class _BodyReader:
             return self._inner.get(result, _WHOLE).written.get(0)
         if opcode in COLLECTIVES and result in self._carried:
             return 0
-        return 0 if _async_end(result) == "Done" else None
+        return 0 if result is self._ends else None
 
 
 def _origin(node: Instruction) -> Instruction:

@@ -32,10 +32,12 @@ begins with `INSTRUCTION_HEAD`."""
 
 INSTRUCTION_HEAD = re.compile(
     r"[ \t]*+(ROOT\s)?\s*+%?(" + NAME + r")\s*+=\s*+"
-    r"(" + _ARRAY + r"|\((?:[^=\"]|/\*index=)*?\)(?=\s++" + _OPCODE + r"\())\s++"
+    r"(?:(" + _ARRAY + r"|\((?:[^=\"]|/\*index=)*?\)(?=\s++" + _OPCODE + r"\())\s++)?"
     r"(" + _OPCODE + r")\("
 )
-"""Where any instruction begins, up to the parenthesis of its arguments; may span lines."""
+"""Where any instruction begins, up to the parenthesis of its arguments.
+
+May span lines, and may lack the shape: XLA's parser infers it, people leave it out."""
 
 MODULE = re.compile(r"[ \t]*+HloModule[ \t]++(" + NAME + r")[ \t]*+")
 """The beginning of a module; group 1 is its name, attributes follow."""

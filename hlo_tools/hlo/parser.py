@@ -30,12 +30,11 @@ from hlo_tools.hlo.grammar import (
     wrapped_header_end,
 )
 from hlo_tools.hlo.module import MISSING, Computation, Instruction, Module
-from hlo_tools.hlo.shape import Shape, ShapeReader
+from hlo_tools.hlo.shape import UNKNOWN_SHAPE, Shape, ShapeReader
 
 MAX_UNREAD_LINES = 100
 """How many line numbers of unreadable lines a module keeps."""
 
-_UNKNOWN_SHAPE = Shape(element_type="unknown")
 _NO_OPERANDS = frozenset({"parameter", "constant"})
 
 
@@ -176,7 +175,9 @@ class _Reader:
                 self._open(header[2], is_entry=bool(header[1]), at=position)
             elif self.in_table and TABLE_ROW.match(line):
                 self.tables_end = line_end
-            elif head := INSTRUCTION_HEAD.match(text, position, end):
+            elif (head := INSTRUCTION_HEAD.match(text, position, end)) and (
+                head[3] or self.computation is not None
+            ):
                 following = self._read_irregular(position, head, line_end, end)
             elif line in TABLES and self.computation is None:
                 self.in_table = True
@@ -234,7 +235,9 @@ class _Reader:
         self.module._attribute_ends[attributes_at] = list_end
         root, name, shape_text, opcode = head.groups()
         computation = self.computation or self._open_fragment(at)
-        shape = self.shapes.get(shape_text) or self._shape(shape_text)
+        shape = self.shapes.get(shape_text or "")
+        if shape is None:
+            shape = self._shape(shape_text) if shape_text else UNKNOWN_SHAPE
         instruction = Instruction(
             name, shape, intern(opcode), (), computation, at, attributes_at
         )
@@ -300,7 +303,7 @@ class _Reader:
         """The instruction of that name, or a stand-in for one that the text does not define."""
         found = self.by_name.get(name)
         if found is None:
-            found = Instruction(name, _UNKNOWN_SHAPE, MISSING, (), computation, -1, -1)
+            found = Instruction(name, UNKNOWN_SHAPE, MISSING, (), computation, -1, -1)
             self.by_name[name] = found
         return found
 

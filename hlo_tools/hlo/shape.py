@@ -198,6 +198,10 @@ class Shape:
         return format_shape(self)
 
 
+UNKNOWN_SHAPE = Shape(element_type="unknown")
+"""The shape of an instruction that the text gives no shape."""
+
+
 def _tiled(dims: list[int], tile: tuple[int, ...]) -> list[int]:
     """The dimensions after one more level of tiling: tile counts, then the tile itself."""
     if len(dims) < len(tile):
@@ -263,6 +267,8 @@ def format_shape(shape: Shape, *, with_layout: bool = True) -> str:
 
 
 def _format_leaf(shape: Shape, with_layout: bool) -> str:
+    if "[" in shape.element_type or "(" in shape.element_type:
+        return shape.element_type  # a type of some later XLA, kept whole
     dynamic = shape.dynamic or (False,) * len(shape.dimensions)
     dims = ",".join(
         "?" if size < 0 else f"<={size}" if is_dynamic else str(size)

@@ -10,6 +10,11 @@ from hlo_tools.report.view import ReportOptions, shown, tally
 
 def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
     """Yields the report in pieces; each finding is `file:line:column: severity ID rule: ...`."""
+    for line in _lines(outcome, options):
+        yield defuse(line) + "\n"
+
+
+def _lines(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
     modules = phrases.modules_by_key(outcome)
     for finding in shown(outcome, options):
         place = phrases.place(finding, options)
@@ -17,12 +22,9 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
         rule = f"{finding.severity.label} {visible(finding.id)} {visible(finding.rule)}"
         cost = phrases.cost(finding, modules.get((finding.path, finding.module)))
         name = visible(finding.instruction).removeprefix("%")
-        message = visible(finding.message)
-        yield defuse(f"{place}: {rule}{inferred}: {message} [%{name}; {cost}]") + "\n"
-    for line in phrases.remarks(outcome):
-        yield defuse(line) + "\n"
+        yield f"{place}: {rule}{inferred}: {visible(finding.message)} [%{name}; {cost}]"
+    yield from phrases.remarks(outcome)
     totals = tally(outcome, options.fail_on)
     if options.statistics:
-        for line in phrases.statistics(totals):
-            yield line + "\n"
-    yield phrases.summary(outcome, totals, options) + "\n"
+        yield from phrases.statistics(totals)
+    yield phrases.summary(outcome, totals, options)

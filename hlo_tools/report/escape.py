@@ -54,6 +54,14 @@ def defuse(line: str) -> str:
     return line
 
 
+def defuse_json(text: str) -> str:
+    r"""Returns JSON of the same value without the `##[` that a runner would obey.
+
+    Outside strings JSON has no `#`, and inside them `\u005b` is a bracket.
+    """
+    return text.replace("##[", "##\\u005b")
+
+
 def workflow_data(text: str) -> str:
     """Returns `text` escaped as the message of a GitHub workflow command; newlines survive."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
@@ -67,7 +75,8 @@ def workflow_property(text: str) -> str:
 def xml(text: str) -> str:
     """Returns `text` visible, in ASCII that is safe in XML content and in quoted attributes."""
     shown = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return shown.replace('"', "&quot;").encode("ascii", "xmlcharrefreplace").decode("ascii")
+    shown = shown.replace('"', "&quot;").replace("##[", "##&#91;")
+    return shown.encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def columns(text: str) -> int:

@@ -7,10 +7,11 @@ gets the exact name back.
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from hlo_tools.findings import Cost, Finding, ModuleSummary, Outcome, Related, Severity
 from hlo_tools.hlo.location import SourceLocation
+from hlo_tools.report.escape import defuse_json
 from hlo_tools.report.view import ReportOptions, exit_status, tally, worst_first
 
 SCHEMA_VERSION = 1
@@ -45,7 +46,11 @@ def _array(items: Iterable[dict[str, object]]) -> Iterator[str]:
     yield "[]" if separator == "[\n" else "\n]"
 
 
-_dumps = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+
+
+def _dumps(value: Mapping[str, object]) -> str:
+    return defuse_json(_encode(value))
 
 
 def _module(module: ModuleSummary) -> dict[str, object]:

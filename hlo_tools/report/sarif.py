@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from hlo_tools.findings import Finding, Outcome, Problem, Severity
 from hlo_tools.hlo.location import SourceLocation
 from hlo_tools.report import phrases
-from hlo_tools.report.escape import visible
+from hlo_tools.report.escape import defuse_json, visible
 from hlo_tools.report.excerpt import character_column
 from hlo_tools.report.units import count
 from hlo_tools.report.uri import path_uri
@@ -64,7 +64,7 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
             }
         ],
     }
-    yield json.dumps(log, ensure_ascii=True, allow_nan=False) + "\n"
+    yield defuse_json(json.dumps(log, ensure_ascii=True, allow_nan=False)) + "\n"
 
 
 def _rules(outcome: Outcome, results: Sequence[Finding]) -> dict[str, JsonObject]:

@@ -28,7 +28,7 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
     totals = tally(outcome, options.fail_on)
     if options.statistics:
         yield _paragraph(phrases.statistics(totals))
-    yield paint(_BOLD, phrases.summary(outcome, totals, options)) + "\n"
+    yield paint(_BOLD, defuse(phrases.summary(outcome, totals, options))) + "\n"
 
 
 def _paragraph(lines: Iterable[str]) -> str:

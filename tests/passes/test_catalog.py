@@ -6,7 +6,7 @@ import pytest
 
 from passes.catalog import BY_ID, BY_NAME, RULES
 from passes.rule import Rule
-from tests.passes.linting import ROOT
+from linting import ROOT
 
 HEADINGS = ["What it does", "Why it matters", "Known problems", "Example", "Use instead"]
 

@@ -13,7 +13,7 @@ import pytest
 from hlo_tools.findings import Finding, Severity
 from passes.catalog import BY_ID
 from passes.runner import ModuleResult
-from tests.passes.linting import ROOT, lint, read_dump
+from linting import ROOT, lint, read_dump
 
 PLANTED = ROOT / "fixtures" / "planted"
 CASES: dict[str, dict[str, Any]] = json.loads((PLANTED / "MANIFEST.json").read_text())

@@ -1,0 +1,90 @@
+"""What must not change a finding or its fingerprint: names, comments, order, hash seeds."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hlo_tools.findings import Finding
+from linting import ROOT, lint, read_dump
+
+DUMPS = sorted((ROOT / "fixtures" / "planted" / "hlo").glob("*_bad.hlo.txt*"))
+_NAMED = re.compile(r"^(\s+(?:ROOT )?)%(\S+) = ", re.MULTILINE)
+_NAME = re.compile(r"%([^\s(),={}\[\]\"]+)")
+
+
+def renamed(text: str) -> str:
+    """Every instruction under a new name."""
+    names = {name: f"i{number}" for number, (_, name) in enumerate(_NAMED.findall(text))}
+    return _NAME.sub(lambda m: f"%{names.get(m[1], m[1])}", text)
+
+
+def commented(text: str) -> str:
+    """Comments of both kinds, before, between and behind instructions."""
+    lines = text.split("\n")
+    for number in range(2, len(lines), 3):
+        if lines[number].startswith("  %"):
+            lines[number] = f"  // %x = f32[] add(%y, %z)\n{lines[number]} // seen /* here"
+    return "/* one\n   two */\n" + "\n".join(lines)
+
+
+def reordered(text: str) -> str:
+    """The computations in the opposite order, the entry first."""
+    start = text.index("\n%") + 1 if "\n%" in text else text.index("\nENTRY ") + 1
+    head, blocks = text[:start], re.split(r"(?<=^}\n)\n*", text[start:], flags=re.MULTILINE)
+    return head + "\n".join(block for block in reversed(blocks) if block.strip())
+
+
+def essence(findings: tuple[Finding, ...]) -> list[tuple[object, ...]]:
+    """Findings without the names and HLO lines that a transformation may change."""
+    return sorted(
+        (
+            f.fingerprint, f.id, f.severity, f.source, f.op_name, f.cost,
+            re.sub(r"%[^\s`]+", "%", f.message), len(f.related),
+        )
+        for f in findings
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("transform", [renamed, commented, reordered])
+@pytest.mark.parametrize("dump", DUMPS, ids=lambda path: path.name.partition(".")[0])
+def test_findings_do_not_depend_on_how_the_text_is_written(
+    dump: Path, transform: Callable[[str], str]
+) -> None:
+    """The same program gives the same findings with the same fingerprints."""
+    text = read_dump(dump)
+    changed = transform(text)
+    assert changed != text
+    expected = lint(text, chip="v5e").findings
+    assert essence(lint(changed, chip="v5e").findings) == essence(expected)
+    assert expected, "a planted dump without a finding shows nothing"
+
+
+def test_fingerprints_are_unique_in_a_module() -> None:
+    """A baseline must silence one finding, not its neighbours."""
+    for dump in DUMPS:
+        fingerprints = [f.fingerprint for f in lint(read_dump(dump), chip="v5e").findings]
+        assert len(fingerprints) == len(set(fingerprints))
+
+
+def test_two_runs_with_different_hash_seeds_are_identical() -> None:
+    """Nothing in a report comes out of set or hash order."""
+    paths = [str(path) for path in DUMPS[:8]]
+    outputs = []
+    for seed in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-m", "hlo_tools", "--format", "json", *paths],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=False,
+        )
+        assert run.returncode == 1, run.stderr.decode()
+        outputs.append(run.stdout)
+    assert outputs[0] == outputs[1]
+    assert json.loads(outputs[0])["findings"]
