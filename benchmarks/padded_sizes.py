@@ -21,7 +21,10 @@ from buffer_assignment import array_values  # noqa: E402
 
 
 def main() -> None:
-    print(f"{'chip':>5} {'programs':>8} {'values':>7} {'shapes':>7} {'equal':>7} {'padded':>7} {'nominal':>7}")
+    print(
+        f"{'chip':>5} {'programs':>8} {'values':>7} {'shapes':>7} {'equal':>7} "
+        f"{'padded':>7} {'nominal':>7}"
+    )
     for generation in sys.argv[1:] or TOPOLOGIES:
         programs = compile_for(generation, PADDED_SIZES)
         counts: Counter[str] = Counter()

@@ -98,6 +98,7 @@ class ModuleSummary:
       partitions: the number of devices that the program was partitioned over.
       instructions: instructions in all computations.
       truncated: the text ended in the middle.
+      optimized: the text is what the compiler made, not what it was given; only then is it linted.
       step_seconds: modelled seconds of one execution; `None` without a chip.
       peak_hbm_bytes: modelled peak of device memory, arguments and outputs included.
       unknown_trip_counts: loops whose number of trips is not in the dump (each counted once).
@@ -114,6 +115,7 @@ class ModuleSummary:
     step_seconds: float | None
     peak_hbm_bytes: int | None
     unknown_trip_counts: int = 0
+    optimized: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

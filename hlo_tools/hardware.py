@@ -218,7 +218,7 @@ CHIPS: tuple[Chip, ...] = (
     ),
     # C: 2,307 Tflop/s bf16, 4,614 fp8 and 192 GiB a chip of two cores that are two devices;
     # J: 7.4 TB/s a chip, 64 MiB of VMEM a core; D: 2.2 GHz; Google's announcement of Ironwood:
-    # 1.2 TB/s of ICI both ways a chip, 3D torus.
+    # 1.2 TB/s of ICI both ways a chip, 3D torus; the two devices of a chip share its links.
     Chip(
         name="7x",
         platform="tpu",
@@ -233,7 +233,7 @@ CHIPS: tuple[Chip, ...] = (
         eup_slots=1,
         vload_slots=3,
         vstore_slots=2,
-        ici_link_bandwidth=1e11,
+        ici_link_bandwidth=1e11 / 2,
         ici_links=6,
     ),
     # N: 312 Tflop/s bf16, 156 TF32, 624 Tops int8, NVLink 600 GB/s both ways; X: memory, clock.
@@ -345,9 +345,10 @@ def chip(name: str) -> Chip:
         if found is not None:
             return found
     near = get_close_matches(whole, [*_BY_NAME, *_ALIASES], n=3, cutoff=0.5)
-    known = list(dict.fromkeys(_ALIASES.get(n, n) for n in near)) or list(_BY_NAME)
-    hint = ", ".join(f"`{n}`" for n in known)
-    raise SettingsError(f"unknown chip `{name}`; did you mean {hint}?")
+    nearest = list(dict.fromkeys(_ALIASES.get(n, n) for n in near))
+    names = ", ".join(f"`{n}`" for n in nearest or _BY_NAME)
+    hint = f"did you mean {names}?" if nearest else f"known chips are {names}"
+    raise SettingsError(f"unknown chip `{name}`; {hint}")
 
 
 def _joined(words: list[str]) -> str:

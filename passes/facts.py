@@ -68,6 +68,17 @@ class Facts:
         return Liveness(self.module, self.execution)
 
     @cached_property
+    def optimized(self) -> bool:
+        """Whether this is what the compiler made: scheduled, or with a fusion in what runs.
+
+        Before optimisation every op stands alone, and no layout is chosen: what rules say of the
+        compiler's work would be false.
+        """
+        if self.module.is_scheduled:
+            return True
+        return any(i.opcode == "fusion" for i in self.module.instructions())
+
+    @cached_property
     def significant(self) -> tuple[Instruction, ...]:
         """The executed instructions whose time or traffic reaches `floor`, in order of execution.
 

@@ -37,7 +37,7 @@ from passes.updates import updated_parameters
 from passes.words import array, nbytes
 
 
-@rule(id="HLO203", name="missing-donation")
+@rule(id="HLO203", name="missing-donation", options={"min_bytes": 1 << 20})
 def check(ctx: RuleContext) -> Iterator[Finding]:
     """One finding for each group of arguments of one kind, and for each defeated donation."""
     entry = ctx.facts.module.entry
@@ -68,7 +68,7 @@ def _missing(ctx: RuleContext) -> Iterator[Finding]:
         if not candidates or _too_small(ctx, result):
             continue
         sources = updated_parameters(result.instruction, result.index)
-        updated = [p for p in candidates if p in sources]
+        updated = [p for p in candidates if p in sources and p is not _passed_on(result)]
         if updated:
             matched[updated[0]] = (result, True)
         else:
@@ -99,7 +99,7 @@ def _report_missing(
         sure = updated and (copies or len(results(ctx.facts.module)) > 1)
         held = sum(p.shape.padded_bytes for p in parameters)
         price = ctx.price(first, effect="holds", bytes=held, seconds=seconds)
-        if price.negligible:
+        if price.negligible or held < ctx.number("min_bytes"):
             continue
         yield ctx.finding(
             first,
@@ -224,8 +224,21 @@ def _entry_copies(ctx: RuleContext, parameter: Instruction) -> list[Instruction]
     return [user for user in parameter.users if plain_copy(ctx, user)]
 
 
+def _passed_on(result: Result) -> Instruction:
+    """Where the result comes from when copies are looked through: an argument, if returned as is."""
+    made = producer(result.instruction)
+    while made.opcode == "copy" and made.operands:
+        made = producer(made.operands[0])
+    return made
+
+
 def _name(ctx: RuleContext, parameter: Instruction) -> str:
-    return ctx.facts.provenance.op_name(parameter) or parameter.name
+    """What the program calls an argument; frontends that call all of them alike do not count."""
+    name = ctx.facts.provenance.op_name(parameter)
+    others = parameter.computation.parameters
+    if name is None or sum(ctx.facts.provenance.op_name(p) == name for p in others[:100]) > 1:
+        return parameter.name
+    return name
 
 
 def _placeless(shape: Shape) -> object:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from hlo_tools.analysis.roofline import transfer_seconds
+from hlo_tools.analysis.roofline import LAUNCH_SECONDS, transfer_seconds
 from hlo_tools.findings import Cost, Finding, Related, Severity
 from hlo_tools.hlo.module import Instruction
 from passes.facts import Facts
@@ -174,9 +174,11 @@ class RuleContext:
         return Severity.NOTE
 
     def memory_seconds(self, instruction: Instruction) -> float:
-        """Seconds that the instruction's traffic through device memory takes at least."""
+        """Seconds that it would take if it computed nothing: its traffic, and starting it."""
         chip = self.facts.cost.chip
-        return transfer_seconds(chip, self.facts.cost.traffic(instruction)) if chip else 0.0
+        if chip is None:
+            return 0.0
+        return LAUNCH_SECONDS + transfer_seconds(chip, self.facts.cost.traffic(instruction))
 
     def finding(
         self,

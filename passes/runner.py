@@ -19,7 +19,7 @@ from passes.catalog import BY_ID
 from passes.facts import Facts
 from passes.rule import NEGLIGIBLE, RuleContext
 
-ASSUMED_CHIP = {"tpu": "v5e"}
+ASSUMED_CHIP = {"tpu": "v5e", "gpu": "h100"}
 """The chip whose figures are used where neither the dump nor the user names one, by backend."""
 
 
@@ -90,7 +90,7 @@ def _lint(
     clock.lap("memory")
     findings: list[Finding] = []
     problems: list[Problem] = []
-    for rule_id in settings.enabled:
+    for rule_id in settings.enabled if facts.optimized else ():
         rule = BY_ID[rule_id]
         context = RuleContext(
             facts=facts,
@@ -119,6 +119,7 @@ def _lint(
         partitions=module.partitions,
         instructions=module.instruction_count,
         truncated=module.truncated,
+        optimized=facts.optimized,
         step_seconds=step_seconds,
         peak_hbm_bytes=peak,
         unknown_trip_counts=len(facts.execution.unknown_loops),

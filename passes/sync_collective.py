@@ -33,7 +33,7 @@ from passes.rule import RuleContext, rule
 from passes.words import array, nbytes
 
 
-@rule(id="HLO401", name="sync-collective", options={"min_hideable": 0.1})
+@rule(id="HLO401", name="sync-collective")
 def check(ctx: RuleContext) -> Iterator[Finding]:
     """One finding for the exposed collectives of one kind that one line makes."""
     groups: dict[object, list[_Exposed]] = defaultdict(list)
@@ -45,7 +45,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
         if ctx.price(collective.instruction, effect="sends", seconds=exposed).negligible:
             continue
         hideable = min(exposed, idle_work_seconds(ctx, collective))
-        if hideable < ctx.number("min_hideable") * exposed:
+        if not hideable:
             continue
         location = ctx.facts.provenance.location(collective.operation)
         key = (

@@ -67,7 +67,12 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
 
 
 def lone_opcode(ctx: RuleContext, instruction: Instruction) -> str | None:
-    """The opcode of an op that runs alone, bare or as the only one of its fusion."""
+    """The opcode of an op that runs alone, bare or as the only one of its fusion.
+
+    What makes its values out of nothing, as a mask of indices does, moves no operand and is none.
+    """
+    if all(operand.shape.element_count <= 1 for operand in instruction.operands):
+        return None
     if instruction.opcode in ALONE:
         return instruction.opcode if instruction.shape.is_array else None
     computation = fused(instruction)

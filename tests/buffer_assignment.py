@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from hlo_tools.hlo.shape import Shape, parse_shape
 
-_LINE = re.compile(r"^(allocation \d+: .*)$|^ value: <\d+ .* @\d+> \(size=(\d+),offset=\d+\): (.*)$")
+_LINE = re.compile(
+    r"^(allocation \d+: .*)$|^ value: <\d+ .* @\d+> \(size=(\d+),offset=\d+\): (.*)$"
+)
 
 NOMINAL_ELEMENTS = 1024
 """What XLA books for a scalar without a tile, the value of an applied computation such as the `add`

@@ -1,8 +1,9 @@
 """What XLA's own parser makes of HLO text, as plain values.
 
 `jaxlib._hlo` is private and its classes move between versions, so that little of it is used:
-parse (with the order of instructions in the text), and serialise as an `HloModuleProto`. The proto is decoded here, by field number
-(`xla/service/hlo.proto`, `xla/xla_data.proto`): an oracle that shares no code with what it judges.
+parse (with the order of instructions in the text), and serialise as an `HloModuleProto`. The
+proto is decoded here, by field number (`xla/service/hlo.proto`, `xla/xla_data.proto`): an oracle
+that shares no code with what it judges.
 """
 
 import contextlib
@@ -145,9 +146,7 @@ def _shape(data: bytes) -> PlainShape:
     if kind in ("tuple", "buffer"):
         return kind, tuple(_shape(member) for member in fields.get(4, []))
     dynamic = tuple(map(bool, _numbers(fields.get(6, []))))
-    dimensions = tuple(
-        -1 if size == -(1 << 63) else size for size in _numbers(fields.get(3, []))
-    )
+    dimensions = tuple(-1 if size == -(1 << 63) else size for size in _numbers(fields.get(3, [])))
     layout = _layout(fields[5][-1]) if 5 in fields else None
     return kind, dimensions, dynamic if any(dynamic) else (), layout
 

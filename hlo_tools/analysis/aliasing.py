@@ -6,6 +6,7 @@ Results and operands are arrays; those of a tuple are numbered depth first, as l
 """
 
 import re
+from collections.abc import Container
 
 from hlo_tools.analysis.flops import ELEMENTWISE, TRANSCENDENTAL
 from hlo_tools.hlo.module import Computation, Instruction, parameter_number
@@ -35,9 +36,7 @@ def leaf_number(shape: Shape, index: tuple[int, ...]) -> int | None:
     for step in index:
         if not shape.is_tuple or step >= len(shape.elements):
             return None
-        before = shape.elements[:step]
-        nested = any(element.is_tuple for element in before)
-        number += sum(map(leaf_count, before)) if nested else step
+        number += sum([leaf_count(element) for element in shape.elements[:step]])
         shape = shape.elements[step]
     return number
 
@@ -47,31 +46,39 @@ def leaf_count(shape: Shape) -> int:
     return sum(1 for _ in shape.leaves()) if shape.is_tuple else 1
 
 
-def in_place_results(instruction: Instruction) -> dict[int, Place]:
-    """The leaves of a fusion's, update's or custom call's result that lie in an operand's buffer."""
+def in_place_results(instruction: Instruction, wanted: Container[int]) -> dict[int, Place]:
+    """The leaves of a fusion's, update's or custom call's result that lie in an operand's buffer.
+
+    Only leaves in `wanted` are looked at.
+    """
     opcode = instruction.opcode
     if opcode in UPDATING:
         count = max(1, (len(instruction.operands) - 1) // 2) if opcode == "scatter" else 1
-        return {leaf: (leaf, 0) for leaf in range(count)}
+        return {leaf: (leaf, 0) for leaf in range(count) if leaf in wanted}
     if opcode not in ("fusion", "custom-call"):
         return {}
     text = instruction.attribute_text
-    places = _declared(instruction, text) if "output_to_operand_aliasing" in text else {}
+    places: dict[int, Place] = {}
+    if "output_to_operand_aliasing" in text:
+        places = _declared(instruction, text, wanted)
     if opcode == "fusion":
-        places.update(_updated(instruction, text))
+        updated = _updated(instruction, text)
+        places.update({leaf: place for leaf, place in updated.items() if leaf in wanted})
     return places
 
 
-def _declared(instruction: Instruction, text: str) -> dict[int, Place]:
+def _declared(instruction: Instruction, text: str, wanted: Container[int]) -> dict[int, Place]:
     match = _ALIASING.search(text)
     places: dict[int, Place] = {}
     for result, operand, index in _ALIAS.findall(match[1]) if match else ():
+        to = leaf_number(instruction.shape, _index(result))
+        if to is None or to not in wanted:
+            continue
         number = int(operand)
         if number >= len(instruction.operands):
             continue
-        to = leaf_number(instruction.shape, _index(result))
         of = leaf_number(instruction.operands[number].shape, _index(index))
-        if to is not None and of is not None:
+        if of is not None:
             places[to] = (number, of)
     return places
 
@@ -128,16 +135,17 @@ def _updated_parameter(result: Instruction) -> int | None:
 
 SHARING = ELEMENTWISE | TRANSCENDENTAL | {"all-reduce", "fusion"}
 """Opcodes whose result may take the buffer of an operand that nothing else needs any more."""
-_KEEPS_PLACE = ELEMENTWISE | TRANSCENDENTAL | {"bitcast", "copy"}
 _IS_LOOP = re.compile(r"\bkind=kLoop\b")
+_KEEPS_PLACE = ELEMENTWISE | TRANSCENDENTAL | {"bitcast", "copy"}
 
 
 def shareable_operands(instruction: Instruction) -> tuple[int, ...]:
     """The operands whose buffer the result may take, if this is their last use.
 
     Each element must be read before the one in its place is written: elementwise operations, an
-    operand of a loop fusion that only such operations lead from (`CanShareOperandBufferWithUser`
-    in `xla/hlo/analysis/hlo_dataflow_analysis.cc`), and all-reduces.
+    operand of a loop fusion, or of a fusion that ends in an addition, that only such operations
+    lead from (`CanShareOperandBufferWithUser` in `xla/hlo/analysis/hlo_dataflow_analysis.cc`), and
+    all-reduces.
     """
     opcode = instruction.opcode
     count = len(instruction.operands)
@@ -146,7 +154,7 @@ def shareable_operands(instruction: Instruction) -> tuple[int, ...]:
     text = instruction.attribute_text
     calls = _CALLS.search(text)
     body = instruction.computation.module.computation(calls[1]) if calls else None
-    if body is None or not _IS_LOOP.search(text):
+    if body is None or not (_IS_LOOP.search(text) or _adds_up(body)):
         return ()
     displaced = _displaced_parameters(body)
     return tuple(number for number in range(count) if number not in displaced)
@@ -167,3 +175,11 @@ def _displaced_parameters(body: Computation) -> set[int]:
             displaced |= come_from
         reached[i] = come_from
     return displaced
+
+
+def _adds_up(body: Computation) -> bool:
+    """Whether the body's result is a sum, whatever type it is stored as."""
+    node = body.root
+    while node.opcode in ("bitcast", "convert") and node.operands:
+        node = node.operands[0]
+    return node.opcode == "add"

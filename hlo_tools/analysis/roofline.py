@@ -6,7 +6,8 @@ docs/cost-model.md explains each.
 """
 
 from hlo_tools.analysis.collectives import Collective
-from hlo_tools.analysis.flops import Matmul, Work
+from hlo_tools.analysis.flops import Work
+from hlo_tools.analysis.matmul import Matmul
 from hlo_tools.analysis.traffic import Traffic
 from hlo_tools.hardware import LANES, SUBLANES, Chip
 
@@ -31,6 +32,10 @@ HOP_SECONDS = 1e-6
 """Latency of a hop between neighbours ("How to Scale Your Model", chapter on sharding)."""
 
 
+LARGEST = 1 << 100
+"""More bytes or operations than this are hostile text, and would not fit a float."""
+
+
 def roofline_seconds(chip: Chip, work: Work | None, traffic: Traffic) -> float:
     """Seconds of an instruction that has the chip to itself: its slowest resource, and a start.
 
@@ -49,8 +54,8 @@ def roofline_seconds(chip: Chip, work: Work | None, traffic: Traffic) -> float:
 
 def transfer_seconds(chip: Chip, traffic: Traffic) -> float:
     """Seconds that the bytes take through device memory, or to and from the host."""
-    device = traffic.hbm / (chip.hbm_bandwidth * HBM_EFFICIENCY)
-    host = traffic.host / chip.host_bandwidth if chip.host_bandwidth else 0.0
+    device = min(traffic.hbm, LARGEST) / (chip.hbm_bandwidth * HBM_EFFICIENCY)
+    host = min(traffic.host, LARGEST) / chip.host_bandwidth if chip.host_bandwidth else 0.0
     return max(device, host)
 
 
@@ -71,7 +76,7 @@ def wire_seconds(chip: Chip, collective: Collective) -> float:
     ring = collective.kind != "collective-permute" and (size is None or size > 2)
     links = min(2, chip.ici_links or 1) if ring else 1
     hops = max(1, (size or 2) // 2) if ring and chip.platform == "tpu" else 1
-    return sent / (chip.ici_link_bandwidth * links) + hops * HOP_SECONDS
+    return min(sent, LARGEST) / (chip.ici_link_bandwidth * links) + hops * HOP_SECONDS
 
 
 def _matmul_seconds(chip: Chip, size: Matmul) -> float:
@@ -81,7 +86,7 @@ def _matmul_seconds(chip: Chip, size: Matmul) -> float:
     next tile is in place, half as many rows as the array has could have passed. The compiler
     holds whichever operand is cheaper to hold.
     """
-    flops = float(size.flops)
+    flops = float(min(size.flops, LARGEST))
     unit = chip.mxu_size
     results = 0.0
     if unit:
@@ -91,7 +96,7 @@ def _matmul_seconds(chip: Chip, size: Matmul) -> float:
         )
         flops *= padded * _up(size.k, unit) / (size.m * size.n * size.k)
         if unit < WIDE_MXU:
-            leaving = RESULT_BYTES * size.batch * size.m * size.n
+            leaving = min(RESULT_BYTES * size.batch * size.m * size.n, LARGEST)
             results = leaving / (chip.hbm_bandwidth * HBM_EFFICIENCY)
     return results + flops * size.passes / chip.peak(size.element_type)
 
@@ -103,11 +108,11 @@ def _up(size: int, unit: int) -> int:
 def _stream_seconds(chip: Chip, traffic: Traffic) -> float:
     if chip.platform != "tpu":
         return 0.0
-    return STREAM_BYTES * traffic.widest / (chip.hbm_bandwidth * HBM_EFFICIENCY)
+    return STREAM_BYTES * min(traffic.widest, LARGEST) / (chip.hbm_bandwidth * HBM_EFFICIENCY)
 
 
 def _vector_seconds(chip: Chip, work: Work) -> float:
     if not (chip.valu_slots and chip.clock_hz):
         return 0.0
     a_second = chip.valu_slots * SUBLANES * LANES * chip.cores * chip.clock_hz
-    return work.vector_elements / a_second
+    return min(work.vector_elements, LARGEST) / a_second

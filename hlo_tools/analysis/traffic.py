@@ -174,9 +174,7 @@ class TrafficCounter:
         others = [self._whole(o.shape) for o in operands[1:]]
         source = _first_leaf(operands[0].shape)
         if instruction.opcode in _SLICES:
-            return _traffic(
-                [self._part(source, shape.padded_bytes), *others], [self._whole(shape)]
-            )
+            return _traffic([self._part(source, shape.padded_bytes), *others], [self._whole(shape)])
         size = _update_bytes(instruction)
         written = self._part(_first_leaf(shape), size)
         if instruction.opcode == "scatter":
@@ -409,11 +407,13 @@ def _async_end(instruction: Instruction) -> str:
 
 
 def _root_leaves(root: Instruction) -> Iterator[Instruction]:
-    """The instructions that define the leaves of a fusion's result."""
+    """The instructions that define the leaves of a fusion's result, as many as its shape has."""
+    count = sum(1 for _ in root.shape.leaves())
     stack = [root]
-    while stack:
+    while stack and count > 0:
         node = stack.pop()
         if node.opcode == "tuple":
-            stack.extend(reversed(node.operands))
+            stack.extend(reversed(node.operands[:count]))
         else:
+            count -= 1
             yield node

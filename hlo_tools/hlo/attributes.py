@@ -13,9 +13,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
-_KEY = re.compile(r"\s*,?\s*([A-Za-z_][\w.\-]*)\s*=\s*")
+_KEY = re.compile(r"\s*+(?:,\s*+)?([A-Za-z_][\w.\-]*+)\s*+=\s*+")
 _SIMPLE = re.compile(r'[^\s,"{}()\[\]]*+(?=[,\n]|\s*$)')
-_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|//[^\n]*|/\*.*?\*/|[{(\[]|[})\]]|,|[^"{}()\[\],/]++|.', re.S)
+_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[{(\[]|[})\]]|,|[^"{}()\[\],]++', re.DOTALL)
 _FLAT_BRACES = re.compile(r'\{(?:[^"{}]++|"(?:[^"\\]++|\\.)*+")*+\}')
 
 

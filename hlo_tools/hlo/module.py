@@ -30,10 +30,23 @@ _FAST_CALL = re.compile(
 """The one called computation of an instruction whose further attributes, if any, call none."""
 
 _NAME = re.compile(r"%?([^\s,={}()\[\]]+)")
+_LEAF_OPCODES = frozenset(
+    {
+        "parameter", "constant", "iota", "tuple", "get-tuple-element", "bitcast", "bitcast-convert",
+        "copy", "copy-start", "copy-done", "reshape", "transpose", "broadcast", "slice",
+        "dynamic-slice", "dynamic-update-slice", "concatenate", "pad", "reverse", "convert",
+        "convolution", "dot", "gather", "compare", "select", "clamp", "add", "subtract", "multiply",
+        "divide", "remainder", "maximum", "minimum", "power", "and", "or", "not", "xor", "negate",
+        "abs", "exponential", "log", "tanh", "rsqrt", "sqrt", "shift-left",
+        "shift-right-logical", "shift-right-arithmetic",
+    }
+)  # fmt: skip
+"""Opcodes that never call a computation: most of any module, so their attributes stay unread."""
+
 _SHORT_FORM_CALLERS = frozenset(
     {
-        "fusion", "call", "while", "conditional", "reduce", "reduce-window", "map", "sort", "scatter",
-        "select-and-scatter", "all-reduce", "all-reduce-start", "reduce-scatter",
+        "fusion", "call", "while", "conditional", "reduce", "reduce-window", "map", "sort",
+        "scatter", "select-and-scatter", "all-reduce", "all-reduce-start", "reduce-scatter",
         "async-start", "async-update", "async-done", "topk",
     }
 )  # fmt: skip
@@ -126,6 +139,8 @@ class Instruction:
 
     def called_names(self) -> tuple[str, ...]:
         """The names of the computations it calls, whether or not the text defines them."""
+        if self.opcode in _LEAF_OPCODES:
+            return ()
         text = self.attribute_text
         may_call = (
             self.opcode in _SHORT_FORM_CALLERS
@@ -176,7 +191,8 @@ class Computation:
     """
 
     __slots__ = (
-        "_at", "_by_name", "_end", "_root", "complete", "instructions", "is_entry", "module", "name",
+        "_at", "_by_name", "_end", "_root", "complete", "instructions", "is_entry", "module",
+        "name",
     )  # fmt: skip
 
     def __init__(self, *, name: str, module: "Module", is_entry: bool, at: int) -> None:
@@ -262,8 +278,8 @@ class Module:
     """
 
     __slots__ = (
-        "_by_name", "_header", "_attribute_ends", "_line_starts", "computations", "entry", "frame_tables",
-        "name", "text", "truncated", "unread_lines",
+        "_attribute_ends", "_by_name", "_header", "_line_starts", "computations", "entry",
+        "frame_tables", "name", "text", "truncated", "unread_lines",
     )  # fmt: skip
 
     def __init__(self, *, name: str, text: str) -> None:
@@ -336,4 +352,3 @@ class Module:
 
     def __repr__(self) -> str:
         return f"<Module {self.name}, {len(self.computations)} computations>"
-

@@ -108,7 +108,7 @@ class _Reader:
             except KeyError:
                 shape = self._shape(shape_text)
             # Every attribute set here and none by a call: one microsecond for each instruction.
-            instruction = by_name[name] = new(Instruction)
+            instruction = new(Instruction)
             instruction.name = name
             instruction.shape = shape
             instruction.opcode = intern(opcode)
@@ -120,22 +120,22 @@ class _Reader:
             append(instruction)
             if root:
                 computation._root = instruction
-            if not arguments or opcode in _NO_OPERANDS:
-                continue
-            # Right if every piece is the name of an instruction above, for names hold no commas.
-            # Comments and forward references take longer.
-            try:
-                if arguments[0] == "%":
-                    if "," in arguments:
-                        instruction.operands = tuple(map(find, arguments[1:].split(", %")))
+            if arguments and opcode not in _NO_OPERANDS:
+                # Right if every piece is the name of an instruction above, for names hold no
+                # commas. Comments and forward references take longer.
+                try:
+                    if arguments[0] == "%":
+                        if "," in arguments:
+                            instruction.operands = tuple(map(find, arguments[1:].split(", %")))
+                        else:
+                            instruction.operands = (by_name[arguments[1:]],)
+                    elif "%" in arguments:
+                        instruction.operands = tuple(map(find, find_names(arguments)))
                     else:
-                        instruction.operands = (by_name[arguments[1:]],)
-                elif "%" in arguments:
-                    instruction.operands = tuple(map(find, find_names(arguments)))
-                else:
-                    instruction.operands = tuple(map(find, arguments.split(", ")))
-            except KeyError:
-                self._link(instruction, arguments)
+                        instruction.operands = tuple(map(find, arguments.split(", ")))
+                except KeyError:
+                    self._link(instruction, arguments)
+            by_name[name] = instruction
         self._read_between(max(position, 0), len(self.text))
         if self.computation is not None:
             self.module.truncated = True
@@ -238,9 +238,7 @@ class _Reader:
         shape = self.shapes.get(shape_text or "")
         if shape is None:
             shape = self._shape(shape_text) if shape_text else UNKNOWN_SHAPE
-        instruction = Instruction(
-            name, shape, intern(opcode), (), computation, at, attributes_at
-        )
+        instruction = Instruction(name, shape, intern(opcode), (), computation, at, attributes_at)
         if opcode not in _NO_OPERANDS:
             self._link(instruction, text[head.end() : close])
         self.by_name[name] = instruction
@@ -321,6 +319,14 @@ class _Reader:
             module._by_name[computation.name] = computation
             if computation.is_entry:
                 module.entry = computation
+        if module.entry is None and module.computations:
+            # By hand one may leave out the word; otherwise the dump was cut off between two
+            # computations, before the entry, which comes last.
+            only = module.computations[0]
+            if len(module.computations) == 1 and not (module.truncated or module.header_text):
+                module.entry = only
+            else:
+                module.truncated = True
         if not module.name:
             module.name = module.entry.name if module.entry else "fragment"
         return module

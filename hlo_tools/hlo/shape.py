@@ -80,9 +80,7 @@ class Shape:
     dynamic: tuple[bool, ...] = ()
     layout: Layout | None = None
     elements: tuple["Shape", ...] = ()
-    _sizes: tuple[int, int, int] | None = field(
-        default=None, init=False, compare=False, repr=False
-    )
+    _sizes: tuple[int, int, int] | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def element_count(self) -> int:
@@ -241,7 +239,9 @@ def format_layout(layout: Layout) -> str:
             f"({dim}:{','.join(map(str, indices))})" for dim, indices in layout.splits
         )
     order = ",".join(map(str, layout.minor_to_major))
-    suffix = "".join(name + fields[name] for name in _FIELD_ORDER if name in fields)
+    known = [name for name in _FIELD_ORDER if name in fields]
+    unknown = [name for name in fields if name not in _FIELD_ORDER]
+    suffix = "".join(name + fields[name] for name in known + unknown)
     return "{" + order + (":" + suffix if suffix else "") + "}"
 
 
@@ -364,7 +364,7 @@ class ShapeReader:
         if sizes is None:
             return None
         layout = None
-        if layout_text is not None:
+        if layout_text:
             if layout_text not in self._layouts:
                 self._layouts[layout_text] = parse_layout(layout_text)
             layout = self._layouts[layout_text]
@@ -428,5 +428,5 @@ def parse_layout(text: str) -> Layout | None:
         memory_space=memory_space,
         splits=splits,
         tail_alignment=tail_alignment,
-        extra=tuple((name, value) for name, value in fields.items() if name in _FIELD_ORDER),
+        extra=tuple((name, value) for name, value in fields.items()),
     )

@@ -63,6 +63,7 @@ def _module(module: ModuleSummary) -> dict[str, object]:
         "partitions": module.partitions,
         "instructions": module.instructions,
         "truncated": module.truncated,
+        "optimized": module.optimized,
         "step_seconds": _finite(module.step_seconds),
         "peak_hbm_bytes": module.peak_hbm_bytes,
         "unknown_trip_counts": module.unknown_trip_counts,

@@ -162,6 +162,11 @@ def remarks(outcome: Outcome) -> Iterator[str]:
         name = f"{dump_path(module.path)}: module `{visible(module.name)}`"
         if module.truncated:
             yield f"{name} is truncated; what was read of it is linted"
+        if not module.optimized:
+            yield (
+                f"{name} is not optimised yet: lint what the compiler made of it, for example the "
+                "`*.after_optimizations.txt` beside it"
+            )
         if module.unknown_trip_counts:
             loops = count(module.unknown_trip_counts, "loop")
             yield f"{name}: {loops} of unknown trip count, taken to run once"

@@ -1,7 +1,8 @@
 """Padded sizes equal those of the TPU compiler's own buffer assignment, on every generation."""
 
-import aot_oracle
 import pytest
+
+import aot_oracle
 from aot_programs import QUICK_SIZES
 from buffer_assignment import array_values
 

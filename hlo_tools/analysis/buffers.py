@@ -1,0 +1,479 @@
+"""The buffers of one computation: which values lie in them, and from when to when.
+
+In a scheduled module the text is the schedule: a buffer is live from the instruction that defines
+it to the last one that uses it. Values that share a buffer (`hlo_tools.analysis.aliasing`) are
+followed as one.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from hlo_tools.analysis.aliasing import (
+    FORWARDING,
+    SHARING,
+    in_place_results,
+    leaf_count,
+    leaf_number,
+    shareable_operands,
+)
+from hlo_tools.analysis.execution import Execution
+from hlo_tools.hardware import detect_backend
+from hlo_tools.hlo.attributes import parse_integers
+from hlo_tools.hlo.module import MISSING, Computation, Instruction, Module
+from hlo_tools.hlo.shape import HBM_SPACE, VMEM_SPACES, Shape
+
+VMEM_SPACE = VMEM_SPACES[0]
+TPU_GRANULE = 16384
+"""Temporary buffers in a TPU's HBM begin at multiples of this many bytes (buffer assignments of
+libtpu 0.0.52, all generations)."""
+
+SCALAR_BYTES = 512
+"""A scalar's buffer on TPU; buffers up to this size are not followed into one another."""
+CALLING = frozenset({"while", "call", "conditional", "async-start", "call-start"})
+OUTSIDE = -1
+"""The number of a value that lies in no buffer counted here: constants, what is missing."""
+_INDEX = re.compile(r"\bindex=(\d{1,9})")
+_ALIAS = re.compile(r"\{([\d,\s]*)\}:\s*\((\d+),\s*\{([\d,\s]*)\}")
+_CONCATENATES = 'custom_call_target="ConcatBitcast"'
+
+
+class Buffer:
+    """A buffer that is being followed; see `liveness.LiveBuffer` for its attributes."""
+
+    __slots__ = ("bytes", "first", "instruction", "kind", "last", "members", "shape", "space")
+
+    def __init__(self, instruction: Instruction, shape: Shape, space: int, first: int) -> None:
+        self.instruction = instruction
+        self.shape = shape
+        self.bytes = shape.padded_bytes
+        self.space = space
+        self.first = first
+        self.last = first
+        self.kind = "temporary"
+        self.members: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Frame:
+    """What one computation holds while it runs once, apart from what its caller holds for it.
+
+    Attributes:
+      buffers: in the order of their definition.
+      nested: positions of calls, and the computations of which one at a time runs there.
+      peaks: bytes at the fullest position, by space.
+      peak_at: that position, by space.
+      passed: for each leaf of the result the parameter leaf that it is, or `None`.
+    """
+
+    buffers: list[Buffer]
+    nested: dict[int, tuple[Computation, ...]]
+    peaks: dict[int, int]
+    peak_at: dict[int, int]
+    passed: tuple[int | None, ...]
+
+
+class ModuleFacts:
+    """What the tracers of one module's computations share.
+
+    Attributes:
+      granule: temporary buffers in device memory begin at multiples of this many bytes.
+    """
+
+    def __init__(self, module: Module, execution: Execution) -> None:
+        self._module = module
+        self._execution = execution
+        # By identity: the reader makes one Shape of all that are written alike.
+        self._leaves: dict[int, tuple[Shape, tuple[tuple[Shape, int], ...]]] = {}
+        self._sizes: dict[int, frozenset[int]] = {}
+        self._calls: dict[Instruction, tuple[Computation, ...]] = {}
+        self.granule = TPU_GRANULE if detect_backend(module) == "tpu" else 1
+
+    def is_root(self, computation: Computation) -> bool:
+        """Whether the program starts there: what it is given and gives are held by nobody else."""
+        return not self._execution.callers(computation)
+
+    def leaves(self, shape: Shape) -> tuple[tuple[Shape, int], ...]:
+        """The leaves of a shape and the space of each, `OUTSIDE` for spaces that do not count."""
+        known = self._leaves.get(id(shape))
+        if known is None:
+            known = shape, tuple((leaf, _space(leaf)) for leaf in shape.leaves())
+            self._leaves[id(shape)] = known
+        return known[1]
+
+    def sizes(self, shape: Shape) -> frozenset[int]:
+        """The sizes of its leaves that are worth following into another's buffer."""
+        known = self._sizes.get(id(shape))
+        if known is None:
+            known = frozenset(
+                leaf.padded_bytes
+                for leaf, space in self.leaves(shape)
+                if space != OUTSIDE and leaf.padded_bytes > SCALAR_BYTES
+            )
+            self._sizes[id(shape)] = known
+        return known
+
+    def calls(self, instruction: Instruction) -> tuple[Computation, ...]:
+        """The computations that an instruction runs."""
+        known = self._calls.get(instruction)
+        if known is None:
+            known = self._calls[instruction] = instruction.called_computations
+        return known
+
+    @cached_property
+    def aliased_outputs(self) -> dict[int, int]:
+        """Leaves of the entry's result in arguments' buffers: their numbers, result -> argument."""
+        entry = self._module.entry
+        value = self._module.attribute("input_output_alias")
+        if entry is None or value is None:
+            return {}
+        shapes = [parameter.shape for parameter in entry.parameters]
+        starts = list(accumulate((leaf_count(shape) for shape in shapes), initial=0))
+        found: dict[int, int] = {}
+        for output, argument, index in _ALIAS.findall(value):
+            result = leaf_number(entry.root.shape, parse_integers(output))
+            number = int(argument)
+            inside = (
+                leaf_number(shapes[number], parse_integers(index)) if number < len(shapes) else None
+            )
+            if result is not None and inside is not None:
+                found[result] = starts[number] + inside
+        return found
+
+
+def _space(leaf: Shape) -> int:
+    space = leaf.memory_space
+    if space in VMEM_SPACES:
+        return VMEM_SPACE
+    return HBM_SPACE if space == HBM_SPACE and leaf.padded_bytes else OUTSIDE
+
+
+class Tracer:
+    """Follows the values of one computation through their buffers."""
+
+    def __init__(
+        self, facts: ModuleFacts, computation: Computation, frames: dict[Computation, Frame]
+    ) -> None:
+        self._facts = facts
+        self._computation = computation
+        self._frames = frames
+        self._buffers: list[Buffer] = []
+        self._values: dict[Instruction, tuple[int, ...]] = {}
+        self._parameters: dict[int, int] = {}
+        self._operand_leaves: dict[Instruction, int] = {}
+        self._nested: dict[int, tuple[Computation, ...]] = {}
+        self._may_share: list[tuple[int, Instruction]] = []
+
+    def trace(self) -> Frame:
+        """Goes through the computation once."""
+        values = self._values
+        for position, instruction in enumerate(self._computation.instructions):
+            values[instruction] = self._value(position, instruction)
+        return self._frame()
+
+    def _value(self, position: int, instruction: Instruction) -> tuple[int, ...]:
+        """The buffers of an instruction's leaves; marks those of its operands as used."""
+        opcode, operands = instruction.opcode, instruction.operands
+        values = self._values
+        if opcode == "get-tuple-element":
+            return self._element(instruction)
+        if opcode == "tuple":
+            return self._tuple(instruction)
+        if opcode == "bitcast":
+            return values.get(operands[0], ()) if operands else ()
+        if opcode == "parameter":
+            return self._parameter(position, instruction)
+        if opcode in ("constant", MISSING):
+            return (OUTSIDE,) * len(self._facts.leaves(instruction.shape))
+        for operand in operands:
+            self._use(values.get(operand, ()), position)
+        if opcode in CALLING:
+            self._nested[position] = self._facts.calls(instruction)
+        if opcode in FORWARDING:
+            return values.get(operands[0], ()) if operands else ()
+        if opcode.endswith("-done"):
+            return self._done(position, instruction)
+        if opcode.endswith(("-start", "-update")) or opcode in ("send", "recv"):
+            return self._start(position, instruction)
+        if opcode == "call":
+            return self._call(position, instruction)
+        return self._define(position, instruction)
+
+    def _use(self, leaves: Iterable[int], position: int) -> None:
+        buffers = self._buffers
+        for number in leaves:
+            if number >= 0:
+                buffers[number].last = position
+                for member in buffers[number].members:
+                    buffers[member].last = position
+
+    def _new(self, position: int, instruction: Instruction, leaf: Shape, space: int) -> int:
+        if space == OUTSIDE:
+            return OUTSIDE
+        self._buffers.append(Buffer(instruction, leaf, space, position))
+        return len(self._buffers) - 1
+
+    def _fresh(self, position: int, instruction: Instruction, shape: Shape) -> tuple[int, ...]:
+        return tuple(
+            self._new(position, instruction, leaf, space)
+            for leaf, space in self._facts.leaves(shape)
+        )
+
+    def _parameter(self, position: int, instruction: Instruction) -> tuple[int, ...]:
+        numbers = self._fresh(position, instruction, instruction.shape)
+        for number in numbers:
+            if number >= 0:
+                self._buffers[number].kind = "argument"
+                self._parameters[number] = 0  # numbered when all are known
+        return numbers
+
+    def _number_parameters(self) -> None:
+        """Numbers the leaves of all parameters in the order of the parameters' numbers."""
+        leaf = 0
+        for parameter in self._computation.parameters:
+            for number in self._values[parameter]:
+                if number >= 0:
+                    self._parameters[number] = leaf
+                leaf += 1
+
+    def _tuple(self, instruction: Instruction) -> tuple[int, ...]:
+        # Not more leaves than the shape says: tuples of tuples could name a value without end.
+        count = len(self._facts.leaves(instruction.shape))
+        gathered: list[int] = []
+        for operand in instruction.operands:
+            gathered += self._values.get(operand, ())
+            if len(gathered) >= count:
+                break
+        return tuple(gathered[:count])
+
+    def _element(self, instruction: Instruction) -> tuple[int, ...]:
+        if not instruction.operands:
+            return ()
+        own = self._facts.leaves(instruction.shape)
+        if len(own) == 1 and own[0][1] == OUTSIDE:
+            return (OUTSIDE,)
+        source = instruction.operands[0]
+        match = _INDEX.search(instruction.attribute_text)
+        elements = source.shape.elements
+        index = int(match[1]) if match else len(elements)
+        if index >= len(elements):
+            return ()
+        leaves = self._values.get(source, ())
+        if len(leaves) == len(elements):
+            return leaves[index : index + 1]
+        start = sum(leaf_count(element) for element in elements[:index])
+        return leaves[start : start + leaf_count(elements[index])]
+
+    def _start(self, position: int, instruction: Instruction) -> tuple[int, ...]:
+        """A `-start`: its tuple names its operands and what it will have written.
+
+        `copy-start` gives (destination, source, context), the others (operands, results, ...);
+        `all-reduce-start` gives its results alone.
+        """
+        given = tuple(b for o in instruction.operands for b in self._values.get(o, ()))
+        leaves = self._facts.leaves(instruction.shape)
+        opcode = instruction.opcode
+        if opcode.endswith("-update"):
+            return given
+        if opcode in ("all-reduce-start", "recv") or not instruction.shape.is_tuple:
+            return self._fresh(position, instruction, instruction.shape)
+        if opcode == "copy-start":
+            written = self._new(position, instruction, *leaves[0]) if leaves else OUTSIDE
+            return (written, *given, *(OUTSIDE,) * (len(leaves) - 2))[: len(leaves)]
+        self._operand_leaves[instruction] = len(given)
+        rest = leaves[len(given) :]
+        return (*given, *(self._new(position, instruction, *leaf) for leaf in rest))
+
+    def _done(self, position: int, instruction: Instruction) -> tuple[int, ...]:
+        """A `-done`: the buffers that its start has written."""
+        start = instruction.operands[0] if instruction.operands else None
+        while start is not None and start.opcode.endswith("-update") and start.operands:
+            start = start.operands[0]
+        leaves = self._values.get(start, ()) if start is not None else ()
+        count = len(self._facts.leaves(instruction.shape))
+        skipped = self._operand_leaves.get(start, 0) if start is not None else 0
+        found = leaves[skipped : skipped + count]
+        return (
+            found if len(found) == count else self._fresh(position, instruction, instruction.shape)
+        )
+
+    def _call(self, position: int, instruction: Instruction) -> tuple[int, ...]:
+        """A call's result: what the callee hands through, otherwise held here for it."""
+        called = self._nested.get(position, ())
+        frame = self._frames.get(called[0]) if called else None
+        fresh = self._facts.leaves(instruction.shape)
+        given = [b for o in instruction.operands for b in self._values.get(o, ())]
+        passed = frame.passed if frame is not None and len(frame.passed) == len(fresh) else ()
+        result = []
+        for number, (leaf, space) in enumerate(fresh):
+            through = passed[number] if passed else None
+            if through is not None and through < len(given):
+                result.append(given[through])
+            else:
+                result.append(self._new(position, instruction, leaf, space))
+        return tuple(result)
+
+    def _define(self, position: int, instruction: Instruction) -> tuple[int, ...]:
+        facts, operands = self._facts, instruction.operands
+        fresh = facts.leaves(instruction.shape)
+        sizes = facts.sizes(instruction.shape)
+        may_share = False
+        for operand in operands if sizes else ():
+            if not sizes.isdisjoint(facts.sizes(operand.shape)):
+                may_share = True
+                break
+        if not may_share and len(fresh) == 1:
+            return (self._new(position, instruction, *fresh[0]),)
+        places = {}
+        if may_share:
+            wanted = {n for n, (leaf, _) in enumerate(fresh) if leaf.padded_bytes in sizes}
+            places = in_place_results(instruction, wanted)
+        result = []
+        for number, (leaf, space) in enumerate(fresh):
+            place = places.get(number)
+            held = self._values.get(operands[place[0]], ()) if place is not None else ()
+            if place is not None and place[1] < len(held) and held[place[1]] >= 0:
+                result.append(held[place[1]])
+            else:
+                result.append(self._new(position, instruction, leaf, space))
+        if instruction.opcode == "custom-call" and len(operands) > 1:
+            self._concatenate(instruction, result)
+        if may_share and instruction.opcode in SHARING:
+            self._may_share.append((position, instruction))
+        return tuple(result)
+
+    def _concatenate(self, instruction: Instruction, result: list[int]) -> None:
+        """The TPU's `ConcatBitcast` names neighbouring buffers as one; it holds none itself."""
+        if len(result) != 1 or result[0] < 0 or _CONCATENATES not in instruction.attribute_text:
+            return
+        whole = self._buffers[result[0]]
+        whole.bytes = 0
+        parts = [b for o in instruction.operands for b in self._values.get(o, ()) if b >= 0]
+        flat = [m for part in parts for m in (part, *self._buffers[part].members)]
+        whole.members = tuple(dict.fromkeys(flat))
+
+    def _share(self, results: tuple[int, ...]) -> None:
+        """Lets results take the buffers of operands that die where they are defined."""
+        slots = self._slots(results)
+        buffers, parameters = self._buffers, self._parameters
+        for position, instruction in self._may_share:
+            made = [n for n in self._values[instruction] if n >= 0 and n not in parameters]
+            sizes = {buffers[n].bytes for n in made if buffers[n].first == position}
+            if not sizes:
+                continue
+            dying: dict[int, list[int]] = {}
+            for number, operand in enumerate(instruction.operands):
+                for n in self._values.get(operand, ()):
+                    if n < 0 or n in parameters or n in slots:
+                        continue
+                    if buffers[n].last == position and buffers[n].bytes in sizes:
+                        dying.setdefault(number, []).append(n)
+            if dying:
+                allowed = shareable_operands(instruction)
+                free = [n for o in allowed for n in dying.get(o, ())]
+                self._merge([n for n in made if buffers[n].first == position], free, slots)
+
+    def _slots(self, results: tuple[int, ...]) -> dict[int, int | None]:
+        """The buffers of the computation's result, each with the parameter in whose place it goes.
+
+        That of a loop's body is the state it was given, that of the program a donated argument.
+        """
+        of_leaf = {leaf: number for number, leaf in self._parameters.items()}
+        places = {leaf: leaf for leaf in range(len(results))}
+        if self._is_root:
+            places = self._facts.aliased_outputs
+        elif len(of_leaf) > len(results):
+            places = {}
+        return {n: of_leaf.get(places.get(k, -1)) for k, n in enumerate(results) if n >= 0}
+
+    def _merge(self, made: list[int], dying: list[int], slots: dict[int, int | None]) -> None:
+        for number in made:
+            new = self._buffers[number]
+            for old_number in dying:
+                old = self._buffers[old_number]
+                same = old.bytes == new.bytes and old.space == new.space
+                if same and old_number not in made and self._is_free(slots.get(number), old):
+                    new.first = min(new.first, old.first)
+                    old.bytes = 0
+                    dying.remove(old_number)
+                    break
+
+    def _is_free(self, parameter: int | None, buffer: Buffer) -> bool:
+        """Whether `buffer` can lie in the place of a parameter: that must be dead by then."""
+        if parameter is None:
+            return True
+        last = self._buffers[parameter].last
+        if last != buffer.first:
+            return last < buffer.first
+        maker = buffer.instruction
+        allowed = shareable_operands(maker) if maker.opcode in SHARING else ()
+        return any(parameter in self._values.get(maker.operands[o], ()) for o in allowed)
+
+    def _frame(self) -> Frame:
+        instructions = self._computation.instructions
+        end = len(instructions) - 1
+        results = self._values.get(self._computation.root, ())
+        self._use(results, end)
+        held_by_caller = not self._is_root
+        self._number_parameters()
+        self._share(results)
+        outputs = self._settle_results(results, end)
+        held = [
+            b
+            for number, b in enumerate(self._buffers)
+            if b.bytes
+            and not (held_by_caller and (number in self._parameters or number in outputs))
+        ]
+        frame = Frame(
+            buffers=held,
+            nested=self._nested,
+            peaks={},
+            peak_at={},
+            passed=tuple(self._parameters.get(number) for number in results),
+        )
+        for space in (HBM_SPACE, VMEM_SPACE):
+            self._find_peak(frame, space, len(instructions))
+        return frame
+
+    @property
+    def _is_root(self) -> bool:
+        return self._facts.is_root(self._computation)
+
+    def _settle_results(self, results: tuple[int, ...], end: int) -> set[int]:
+        """Marks the program's outputs; returns the buffers of this computation's result."""
+        outputs = {number for number in results if number >= 0}
+        if not self._is_root:
+            return outputs
+        aliased = self._facts.aliased_outputs
+        for leaf, number in enumerate(results):
+            if number < 0 or number in self._parameters:
+                continue
+            buffer = self._buffers[number]
+            if leaf in aliased:
+                buffer.bytes = 0  # lies in the argument's buffer
+            else:
+                buffer.kind = "output"
+        return outputs
+
+    def _find_peak(self, frame: Frame, space: int, length: int) -> None:
+        changes = [0] * (length + 1)
+        some = False
+        granule = self._facts.granule if space == HBM_SPACE else 1
+        for buffer in frame.buffers:
+            if buffer.space == space and buffer.kind == "temporary":
+                size = -(-buffer.bytes // granule) * granule
+                changes[buffer.first] += size
+                changes[buffer.last + 1] -= size
+                some = True
+        live = list(accumulate(changes)) if some else changes
+        for position, called in frame.nested.items():
+            inside = [self._frames[c].peaks.get(space, 0) for c in called if c in self._frames]
+            if inside:
+                live[position] += max(inside)
+                some = True
+        if some:
+            peak = max(live)
+            frame.peaks[space] = peak
+            frame.peak_at[space] = live.index(peak)

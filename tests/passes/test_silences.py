@@ -1,0 +1,199 @@
+"""Where rules must say nothing: the other side of each threshold, and what is no defect at all.
+
+The modules are written by hand, as small as the rule allows; that rules fire is shown on compiled
+programs in test_planted.py.
+"""
+
+import pytest
+
+from hlo_tools.findings import Severity
+from linting import lint
+
+HEADER = "HloModule jit_f, is_scheduled=true, num_partitions=8\n\n"
+BIG = "f32[8192,8192]{1,0:T(8,128)}"
+BIG_VMEM = "f32[2048,2048]{1,0:T(8,128)S(1)}"
+
+
+def warned(text: str, rule: str, chip: str = "v5e") -> bool:
+    """Whether a rule gives a warning or an error."""
+    found = lint(HEADER + text, chip=chip, select=(rule,)).findings
+    return any(finding.severity >= Severity.WARNING for finding in found)
+
+
+def program(body: str, *, helpers: str = "", parameters: int = 2, shape: str = BIG) -> str:
+    """An entry computation over parameters p0, p1, ... of one type; `body` ends with its ROOT."""
+    lines = "\n".join(f"  %p{n} = {shape} parameter({n})" for n in range(parameters))
+    signature = ", ".join(f"p{n}: f32[1]" for n in range(parameters))
+    return f"{helpers}ENTRY %main ({signature}) -> f32[1] {{\n{lines}\n{body}\n}}\n"
+
+
+def elementwise(name: str, shape: str) -> str:
+    """A fusion's computation that multiplies and adds, so that it is no op alone."""
+    return (
+        f"%{name} (a: f32[1], b: f32[1]) -> f32[1] {{\n"
+        f"  %a = {shape} parameter(0)\n"
+        f"  %b = {shape} parameter(1)\n"
+        f"  %m = {shape} multiply(%a, %b)\n"
+        f"  ROOT %s = {shape} add(%m, %b)\n}}\n\n"
+    )
+
+
+def chain(space: str, last: str) -> str:
+    """A fusion whose result, in the given shape, a last instruction reads."""
+    return program(
+        f"  %first = {space} fusion(%p0, %p1), kind=kLoop, calls=%f1\n  ROOT %last = {last}",
+        helpers=elementwise("f1", space) + elementwise("f2", space),
+        shape=space,
+    )
+
+
+def test_fusion_break_is_only_about_values_in_device_memory() -> None:
+    """What stays in VMEM between two fusions costs no round trip."""
+    in_hbm = chain(BIG, f"{BIG} fusion(%first, %p1), kind=kLoop, calls=%f2")
+    in_vmem = chain(BIG_VMEM, f"{BIG_VMEM} fusion(%first, %p1), kind=kLoop, calls=%f2")
+    assert warned(in_hbm, "HLO101")
+    assert not warned(in_vmem, "HLO101")
+
+
+def test_fusion_break_leaves_operands_of_products_alone() -> None:
+    """A matrix product must read its operand from memory anyway."""
+    product = (
+        f"{BIG} dot(%first, %p1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+    )
+    assert not warned(chain(BIG, product), "HLO101")
+
+
+def test_a_value_that_is_returned_is_no_fusion_break() -> None:
+    """The program's result has to be written, whoever reads it besides."""
+    text = program(
+        f"  %first = {BIG} fusion(%p0, %p1), kind=kLoop, calls=%f1\n"
+        f"  %second = {BIG} fusion(%first, %p1), kind=kLoop, calls=%f2\n"
+        f"  ROOT %out = ({BIG}, {BIG}) tuple(%first, %second)",
+        helpers=elementwise("f1", BIG) + elementwise("f2", BIG),
+    )
+    assert not warned(text, "HLO101")
+
+
+def test_one_op_that_is_the_whole_program_is_not_unfused() -> None:
+    """There is nothing that could have taken it in."""
+    assert not warned(program(f"  ROOT %sum = {BIG} add(%p0, %p1)"), "HLO102")
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ("f32[8192,8192]{0,1:T(8,128)}", True),
+        ("f32[8192,8192]{1,0:T(8,128)S(1)}", False),
+        ("f32[8192,8192]{1,0:T(8,128)}", False),
+    ],
+)
+def test_layout_copy_is_about_layouts(result: str, expected: bool) -> None:
+    """A copy into VMEM, or to another place, changes no layout."""
+    assert warned(program(f"  ROOT %copy = {result} copy(%p0)"), "HLO201") == expected
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [(1, True), (96, True), (97, False), (128, False)],
+)
+def test_padding_counts_from_a_quarter_of_the_buffer(width: int, expected: bool) -> None:
+    """96 of 128 lanes leave exactly a quarter empty; 97 leave less."""
+    shape = f"f32[100000,{width}]{{1,0:T(8,128)}}"
+    text = program(f"  ROOT %sum = {shape} add(%p0, %p1)", shape=shape)
+    assert warned(text, "HLO301") == expected
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(8, False), (16384, True)])
+def test_products_that_memory_bounds_are_not_underuse(rows: int, expected: bool) -> None:
+    """With 8 rows the weights' traffic takes longer than the array, however empty it is."""
+    text = program(
+        f"  %x = f32[{rows},64]{{1,0:T(8,128)}} parameter(2)\n"
+        "  %w = f32[64,65536]{1,0:T(8,128)} parameter(3)\n"
+        f"  ROOT %dot = bf16[{rows},65536]{{1,0:T(8,128)(2,1)}} dot(%x, %w), "
+        "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    )
+    assert warned(text, "HLO302") == expected
+
+
+def all_reduces(count: int, *, chained: bool) -> str:
+    """Scalar all-reduces, beside a kernel that makes the step last longer."""
+    add = (
+        "%add (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n"
+        "  %y = f32[] parameter(1)\n  ROOT %z = f32[] add(%x, %y)\n}\n\n"
+    )
+    lines = ["  %s = f32[]{:T(128)} parameter(2)"]
+    for number in range(count):
+        operand = f"%r{number - 1}" if chained and number else "%s"
+        lines.append(
+            f"  %r{number} = f32[]{{:T(128)}} all-reduce({operand}), channel_id={number + 1}, "
+            "replica_groups={{0,1,2,3,4,5,6,7}}, use_global_device_ids=true, to_apply=%add"
+        )
+    lines.append(
+        "  ROOT %out = ("
+        + ", ".join(["f32[]{:T(128)}"] * count)
+        + ") tuple("
+        + ", ".join(f"%r{n}" for n in range(count))
+        + ")"
+    )
+    return program("\n".join(lines), helpers=add, shape="f32[8]{0:T(128)}")
+
+
+@pytest.mark.parametrize(
+    ("count", "chained", "expected"), [(4, False, True), (3, False, False), (8, True, False)]
+)
+def test_collectives_combine_only_if_many_and_independent(
+    count: int, chained: bool, expected: bool
+) -> None:
+    """Three are few, and what needs the result of another cannot join it."""
+    assert warned(all_reduces(count, chained=chained), "HLO405") == expected
+
+
+def test_a_collective_with_nothing_beside_it_is_not_called_synchronous() -> None:
+    """Where all other work waits for it or leads to it, nothing could hide it."""
+    gather = (
+        "f32[65536,8192]{1,0:T(8,128)} all-gather(%p0), channel_id=1, dimensions={0}, "
+        "replica_groups={{0,1,2,3,4,5,6,7}}, use_global_device_ids=true"
+    )
+    alone = program(f"  ROOT %g = {gather}")
+    beside = program(
+        f"  %g = {gather}\n  %other = {BIG} fusion(%p1, %p1), kind=kLoop, calls=%f1\n"
+        f"  ROOT %out = (f32[65536,8192]{{1,0:T(8,128)}}, {BIG}) tuple(%g, %other)",
+        helpers=elementwise("f1", BIG),
+    )
+    assert not warned(alone, "HLO401")
+    assert warned(beside, "HLO401")
+
+
+@pytest.mark.parametrize(("operand", "expected"), [("f32", True), ("bf16", False)])
+def test_precision_matters_for_f32_operands_only(operand: str, expected: bool) -> None:
+    """bf16 operands are multiplied in one pass, whatever precision is asked for."""
+    shape = f"{operand}[8192,8192]{{1,0:T(8,128)}}"
+    text = program(
+        f"  ROOT %dot = {BIG} dot(%p0, %p1), lhs_contracting_dims={{1}}, "
+        "rhs_contracting_dims={0}, operand_precision={highest,highest}",
+        shape=shape,
+    )
+    assert warned(text, "HLO601") == expected
+
+
+def test_an_argument_that_is_passed_on_unchanged_is_no_missed_update() -> None:
+    """Returning an argument as it came is not replacing it."""
+    passed = program(f"  %c = {BIG} copy(%p0)\n  ROOT %out = ({BIG}, {BIG}) tuple(%c, %p1)")
+    updated = program(
+        f"  %new = {BIG} subtract(%p0, %p1)\n  ROOT %out = ({BIG}, f32[]) tuple(%new, %p2)",
+        parameters=3,
+    )
+    assert not warned(passed, "HLO203")
+    assert warned(updated, "HLO203")
+
+
+def test_text_that_no_compiler_has_optimised_is_not_judged() -> None:
+    """Before optimisation every op stands alone, and no layout has been chosen."""
+    text = (
+        "HloModule jit_f\n\nENTRY main {\n  a = f32[8192,8192]{1,0} parameter(0)\n"
+        "  b = f32[8192,8192]{0,1} copy(a)\n  c = f32[8192,8192]{0,1} exponential(b)\n"
+        "  ROOT d = f32[8192,8192]{0,1} tanh(c)\n}\n"
+    )
+    result = lint(text, chip="v5e")
+    assert result.findings == ()
+    assert not result.summary.optimized
