@@ -13,7 +13,7 @@ PYTEST_ARGS ?= -n auto --dist loadfile
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check clean
+.PHONY: demo test check ruff mypy walls clean
 
 # A demonstration succeeds when it shows its findings: hence `--fail-on never`.
 demo: $(VENV)/core.stamp
@@ -22,10 +22,16 @@ demo: $(VENV)/core.stamp
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: $(VENV)/dev.stamp
+check: ruff mypy walls
+
+ruff: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+mypy: $(VENV)/dev.stamp
 	$(BIN)/mypy
+
+walls: $(VENV)/dev.stamp
 	$(BIN)/lint-imports --no-cache
 
 clean:

@@ -52,8 +52,9 @@ def planted() -> list[tuple[str, int, int]]:
 
 
 def compiled(generation: str) -> list[tuple[str, int, int]]:
-    from aot_oracle import compile_for
     from memory_programs import VARIED
+
+    from aot_oracle import compile_for
 
     rows = []
     for program in compile_for(generation, VARIED):

@@ -3,7 +3,8 @@
     python benchmarks/parse_speed.py DUMP_OR_DIRECTORY... [--min-kb 100] [--rounds 5]
 
 Both parsers read the same text in the same process on one core, in turn; the best of some rounds
-counts, in seconds of the processor, which other work on the machine disturbs least. Our time includes the whole model: computations, instructions, parsed shapes and operand
+counts, in seconds of the processor, which other work on the machine disturbs least. Our time
+includes the whole model: computations, instructions, parsed shapes and operand
 edges. `+edges` is the time in which the users and called computations of every instruction are
 resolved as well, which XLA's parser does while parsing.
 

@@ -4,9 +4,10 @@
 
 Grows DUMP to each size. For each, `hlo-lint --format json` runs as a process of its own: start,
 read, every rule, report. Beside it stands the time that XLA's parser takes for the same text, in a
-process of its own, without that process's start; both on one core, in seconds of the processor. Peak memory is the maximum resident set, also as
-a multiple of the text. `--start` measures `hlo-lint --version` against `python -c "import click"`
-instead, as medians of 20. Needs the extra `aot`.
+process of its own, without that process's start; both on one core, in seconds of the processor.
+Peak memory is the maximum resident set, also as a multiple of the text. `--start` measures
+`hlo-lint --version` against `python -c "import click"` instead, as medians of 20. Needs the extra
+`aot`.
 """
 
 import argparse
@@ -20,7 +21,8 @@ from pathlib import Path
 
 from grow_hlo import grow, read_text
 
-COMMAND = [sys.executable, "-m", "hlo_tools.cli"]
+COMMAND = [sys.executable, "-c", "import sys; from hlo_tools.cli import main; sys.exit(main())"]
+"""What the installed script does."""
 _XLA = """
 import sys, time
 from jaxlib import _hlo

@@ -21,7 +21,7 @@ Use instead
 
 from collections.abc import Iterator
 
-from hlo_tools.analysis.flops import matmul
+from hlo_tools.analysis.matmul import matmul
 from hlo_tools.findings import Finding
 from hlo_tools.hlo.module import Instruction
 from passes.rule import RuleContext, rule

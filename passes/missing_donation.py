@@ -225,7 +225,7 @@ def _entry_copies(ctx: RuleContext, parameter: Instruction) -> list[Instruction]
 
 
 def _passed_on(result: Result) -> Instruction:
-    """Where the result comes from when copies are looked through: an argument, if returned as is."""
+    """Where the result comes from, copies looked through: an argument, if returned as it came."""
     made = producer(result.instruction)
     while made.opcode == "copy" and made.operands:
         made = producer(made.operands[0])

@@ -2,8 +2,8 @@
 
 What it does
   For each dot (on TPU mostly printed as `convolution`) it compares the work done with the work
-  paid for once K and N are rounded up to the array's side (128, or 256 on v6e and 7x) and M to
-  the 8 rows of a register. It reports the time that exact sizes would save.
+  paid for once K and the operand that is held in the array are rounded up to its side (128, or
+  256 on v6e and 7x). It reports the time that exact sizes would save.
 
 Why it matters
   The array always multiplies full tiles. A head dimension of 64 on a 256-wide array computes four
@@ -20,11 +20,14 @@ Use instead
   q = jnp.zeros((batch, heads // 2, seq, 128))   # or pack two heads into one product
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from hlo_tools.analysis.flops import Matmul, matmul
+from hlo_tools.analysis.matmul import Matmul, matmul
+from hlo_tools.analysis.roofline import matrix_unit_use
 from hlo_tools.findings import Finding
-from hlo_tools.hardware import SUBLANES, Chip
+from hlo_tools.hardware import Chip
 from hlo_tools.hlo.module import Instruction
 from passes.rule import RuleContext, rule
 from passes.words import array
@@ -32,57 +35,72 @@ from passes.words import array
 
 @rule(id="HLO302", name="mxu-underuse", options={"min_utilization": 0.75})
 def check(ctx: RuleContext) -> Iterator[Finding]:
-    """One finding for each instruction whose products fill too little of the array."""
+    """One finding for the products of one size that one line makes."""
     chip = ctx.facts.chip
     if chip is None or chip.mxu_size is None:
         return
+    groups: dict[object, list[_Underused]] = defaultdict(list)
     for instruction in ctx.facts.significant:
-        worst: tuple[float, Instruction, Matmul] | None = None
-        for dot in ctx.facts.work.matmuls(instruction):
-            size = matmul(dot)
-            if size is None:
-                continue
-            used = utilization(size, chip.mxu_size)
-            if worst is None or used < worst[0]:
-                worst = (used, dot, size)
-        if worst is None or worst[0] >= ctx.number("min_utilization"):
+        worst = _worst(ctx, instruction, chip.mxu_size)
+        if worst is None or worst.use >= ctx.number("min_utilization"):
             continue
-        used, dot, size = worst
-        saved = _saving(ctx, instruction, used)
-        if saved <= 0:
+        # Nothing is saved below what the memory traffic takes anyway.
+        seconds = ctx.facts.cost.seconds(instruction)
+        worst.saved = seconds - max(seconds * worst.use, ctx.memory_seconds(instruction))
+        if worst.saved <= 0:
             continue
-        price = ctx.price(instruction, effect="wastes", seconds=saved)
+        location = ctx.facts.provenance.location(worst.dot)
+        place = (location.file, location.line) if location else instruction
+        groups[(instruction.computation, worst.size, place)].append(worst)
+    for members in groups.values():
+        first = max(members, key=lambda member: member.saved)
+        price = ctx.price(first.instruction, effect="wastes", seconds=sum(m.saved for m in members))
         if price.negligible:
             continue
         yield ctx.finding(
-            instruction,
+            first.instruction,
             price,
-            message=_message(dot, size, used, chip),
-            fix=_fix(size, chip.mxu_size),
-            place=dot,
+            message=_message(first, len(members), chip),
+            fix=_fix(first.size, chip.mxu_size),
+            related=tuple(
+                ctx.related(m.instruction, "another of them") for m in members if m is not first
+            )[:5],
+            place=first.dot,
         )
 
 
-def utilization(size: Matmul, side: int) -> float:
-    """The share, 0 to 1, of the array's work that the product needs."""
-    paid = 1.0
-    for have, granule in ((size.m, SUBLANES), (size.n, side), (size.k, side)):
-        paid *= have / (-(-have // granule) * granule)
-    return paid
+@dataclass(slots=True, kw_only=True)
+class _Underused:
+    """A product, the instruction that runs it, and the seconds that a full array would save."""
+
+    instruction: Instruction
+    dot: Instruction
+    size: Matmul
+    use: float
+    saved: float = 0.0
 
 
-def _saving(ctx: RuleContext, instruction: Instruction, used: float) -> float:
-    """Seconds that a full array would save: nothing below what the memory traffic takes anyway."""
-    model = ctx.facts.cost
-    seconds = model.seconds(instruction)
-    return seconds - max(seconds * used, ctx.memory_seconds(instruction))
+def _worst(ctx: RuleContext, instruction: Instruction, unit: int) -> _Underused | None:
+    """The product of an instruction that fills least of the array."""
+    worst: _Underused | None = None
+    for dot in ctx.facts.work.matmuls(instruction):
+        size = matmul(dot)
+        if size is None or not size.m * size.n * size.k:
+            continue
+        use = matrix_unit_use(size, unit)
+        if worst is None or use < worst.use:
+            worst = _Underused(instruction=instruction, dot=dot, size=size, use=use)
+    return worst
 
 
-def _message(dot: Instruction, size: Matmul, used: float, chip: Chip) -> str:
+def _message(product: _Underused, count: int, chip: Chip) -> str:
+    size = product.size
     times = f" ({size.batch} times)" if size.batch > 1 else ""
+    subject = f"{count} products" if count > 1 else "a product"
     return (
-        f"a product of M={size.m}, N={size.n}, K={size.k}{times} making `{array(dot.shape)}` uses "
-        f"{used:.0%} of the {chip.mxu_size}x{chip.mxu_size} systolic array of a {chip.name}"
+        f"{subject} of M={size.m}, N={size.n}, K={size.k}{times} making "
+        f"`{array(product.dot.shape)}` {'use' if count > 1 else 'uses'} {product.use:.0%} of the "
+        f"{chip.mxu_size}x{chip.mxu_size} systolic array of a {chip.name}"
     )
 
 

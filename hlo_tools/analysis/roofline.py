@@ -79,22 +79,31 @@ def wire_seconds(chip: Chip, collective: Collective) -> float:
     return min(sent, LARGEST) / (chip.ici_link_bandwidth * links) + hops * HOP_SECONDS
 
 
-def _matmul_seconds(chip: Chip, size: Matmul) -> float:
-    """Seconds of the matrix unit, whose rows and columns a small matrix leaves idle.
+def matrix_unit_use(size: Matmul, unit: int) -> float:
+    """The share, above 0 to 1, of what the matrix unit computes that a product needs.
 
     Tiles of one operand are held in the array while rows of the other stream past; before the
     next tile is in place, half as many rows as the array has could have passed. The compiler
     holds whichever operand is cheaper to hold.
+
+    Args:
+      size: the product, no dimension of it 0.
+      unit: rows and columns of the array.
     """
+    padded = min(
+        max(stream, unit // 2) * _up(held, unit)
+        for stream, held in ((size.m, size.n), (size.n, size.m))
+    )
+    return size.m * size.n * size.k / (padded * _up(size.k, unit))
+
+
+def _matmul_seconds(chip: Chip, size: Matmul) -> float:
+    """Seconds of the matrix unit, whose rows and columns a small matrix leaves idle."""
     flops = float(min(size.flops, LARGEST))
     unit = chip.mxu_size
     results = 0.0
     if unit:
-        padded = min(
-            max(stream, unit // 2) * _up(held, unit)
-            for stream, held in ((size.m, size.n), (size.n, size.m))
-        )
-        flops *= padded * _up(size.k, unit) / (size.m * size.n * size.k)
+        flops /= matrix_unit_use(size, unit)
         if unit < WIDE_MXU:
             leaving = min(RESULT_BYTES * size.batch * size.m * size.n, LARGEST)
             results = leaving / (chip.hbm_bandwidth * HBM_EFFICIENCY)

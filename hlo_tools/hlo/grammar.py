@@ -145,6 +145,17 @@ def wrapped_header_end(text: str, head: re.Match[str], end: int) -> int:
     return result.end() if result else -1
 
 
+def ends_with_line(text: str, start: int, line_end: int, end: int) -> bool:
+    """Whether the attribute list at `start` ends where its line does: a quick look, nearly sure.
+
+    Deceived only by strings that hold just the braces which the list lacks.
+    """
+    line = text[start:line_end].rstrip()
+    if line.count("{") != line.count("}") or line.endswith((",", "[", "(")):
+        return False
+    return not text[line_end : min(end, line_end + 80)].lstrip().startswith(",")
+
+
 def attribute_list_end(text: str, start: int, end: int) -> int:
     """Where the attribute list that begins at `start` ends: a line end, or -1 if past `end`.
 

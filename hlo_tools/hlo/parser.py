@@ -26,6 +26,7 @@ from hlo_tools.hlo.grammar import (
     attribute_list_end,
     blank_comments,
     closing_parenthesis,
+    ends_with_line,
     split_operands,
     wrapped_header_end,
 )
@@ -209,9 +210,7 @@ class _Reader:
             return start
         text = self.text
         attributes_at = self.computation.instructions[-1]._attributes_at
-        line = text[attributes_at:start].rstrip()
-        is_whole = line.count("{") == line.count("}") and line[-1:] not in (",", "[", "(")
-        if is_whole and not text[start : min(end, start + 80)].lstrip().startswith(","):
+        if ends_with_line(text, attributes_at, start, end):
             return start
         list_end = attribute_list_end(text, attributes_at, end)
         if list_end < start:
@@ -252,8 +251,9 @@ class _Reader:
         if self.computation is not None:
             self.module.truncated = True
             self._close(complete=False)
-        list_end = attribute_list_end(self.text, head.end(), end)
-        list_end = line_end if list_end < 0 else list_end
+        list_end = line_end
+        if not ends_with_line(self.text, head.end(), line_end, end):
+            list_end = max(line_end, attribute_list_end(self.text, head.end(), end))
         if not self.has_header:
             self.has_header = True
             self.module.name = head[1]

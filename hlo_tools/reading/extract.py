@@ -148,7 +148,7 @@ def _find_headers(text: str, path: str) -> Iterator[tuple[int, re.Pattern[str] |
     while (at := text.find(_KEYWORD, at)) >= 0:
         comment_end = _enclosing_comment_end(text, seen, at)
         if comment_end is not None:
-            seen = at = comment_end
+            at = comment_end
             continue
         seen = at
         line_start = text.rfind("\n", max(0, at - _MAX_PREFIX), at) + 1
@@ -201,7 +201,7 @@ def _header_at(text: str, line_start: int, at: int) -> tuple[bool, re.Pattern[st
         if line is None:
             break
         found = prefix.match(text, at, line.end())
-        prefixed = prefixed or found is not None
+        prefixed = found is not None
         at = found.end() if found else at
         if text[at : line.end()].strip():
             break
@@ -252,5 +252,4 @@ def _module_end(text: str, start: int, end: int) -> int:
         at = closing.end()
         if _MORE.match(text, at, end) is None:
             return at
-        at -= 1
     return end

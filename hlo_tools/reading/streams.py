@@ -124,8 +124,6 @@ class _Inflater:
                         member = self._next_member()
                     yield self._inflate(member, pending)
                     pending = member.unconsumed_tail or member.unused_data
-        if not member.eof:
-            yield self._inflate(member, b"")  # what zlib held back when a piece was full
         self.truncated = not member.eof
 
     def _next_member(self) -> "zlib._Decompress":

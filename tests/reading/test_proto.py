@@ -170,6 +170,14 @@ def test_without_jaxlib_the_extra_is_named(bare: bytes, monkeypatch: pytest.Monk
     assert "`pip install 'hlo-tools[aot]'`" in message(read(bare))
 
 
+def test_nothing_in_the_working_directory_is_imported(
+    bare: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jaxlib.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.chdir(tmp_path)
+    assert modules(read(bare))
+
+
 def test_a_proto_that_takes_too_long_is_given_up(bare: bytes) -> None:
     found = message(read(bare, limits=Limits(proto_seconds=0.001)))
     assert found == "this is an HLO proto that jaxlib did not print within 0.001 s"
