@@ -43,11 +43,13 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
         value = result or collective.instruction
         if not value.shape.is_array or not value.shape.dimensions:
             continue
-        kept = _kept(value)
-        if kept is None:
+        if _price(ctx, collective, kept=0.0).negligible:
             continue
-        slices, elements = kept
-        price = _price(ctx, collective, elements / max(1, value.shape.element_count))
+        found = _kept(value)
+        if found is None:
+            continue
+        slices, elements = found
+        price = _price(ctx, collective, kept=elements / max(1, value.shape.element_count))
         if price.negligible:
             continue
         yield ctx.finding(
@@ -64,7 +66,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
         )
 
 
-def _price(ctx: RuleContext, collective: Collective, kept: float) -> Price:
+def _price(ctx: RuleContext, collective: Collective, *, kept: float) -> Price:
     """What the cheaper collective would save, hidden time not counted.
 
     A reduce-scatter is the first half of an all-reduce. Of a gather, an all-to-all brings each

@@ -45,24 +45,20 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
         if loop is None or loop.called("body") is not computation:
             continue
         trips = execution.trip_count(loop)
-        if trips is not None and trips < 2:
-            continue
-        if computation not in invariants:
-            invariants[computation] = invariant_values(computation)
-        same = invariants[computation]
-        operands = collective.instruction.operands
-        if not operands or not all(operand in same for operand in operands):
-            continue
-        sent = collective.wire_bytes or 0
         spared = 1 - 1 / trips if trips else 1.0
-        exposed = ctx.facts.cost.exposed_seconds(collective)
+        sent = collective.wire_bytes or 0
         price = ctx.price(
             collective.instruction,
             effect="sends",
             bytes=int(sent * spared),
-            seconds=exposed * spared,
+            seconds=ctx.facts.cost.exposed_seconds(collective) * spared,
         )
         if price.negligible:
+            continue
+        if computation not in invariants:
+            invariants[computation] = invariant_values(computation)
+        operands = collective.instruction.operands
+        if not operands or not invariants[computation].issuperset(operands):
             continue
         often = f"each of its {trips} trips" if trips else "every trip"
         yield ctx.finding(

@@ -49,8 +49,12 @@ def emit(name, function, *arguments, **options):
     except Exception as error:
         print(name, "refused:", str(error).splitlines()[0], file=sys.stderr)
         return
+    try:
+        text = compiled.as_text()
+    except jax.errors.JaxRuntimeError:
+        text = ""  # made by a libtpu that is newer than this jaxlib; the dump has it
     with open(sys.argv[2] + "/" + name + ".txt", "w") as out:
-        out.write(compiled.as_text())
+        out.write(text)
 
 exec(compile(sys.stdin.read(), "program.py", "exec"))
 '''
@@ -101,9 +105,11 @@ def compile_for(generation: str, source: str) -> tuple[Compiled, ...]:
         for path in sorted(dumps.iterdir()) if dumps.is_dir() else []:
             name = re.match(r"module_\d+\.jit_(\w+)\.(.*)", path.name)
             if name and path.suffix == ".txt":
-                suffix = name[2].rpartition("after_optimizations-")[2]
+                suffix = re.sub(r"^cl_\d+\.", "", name[2].rpartition("after_optimizations-")[2])
                 found.setdefault(name[1], {})[suffix] = path.read_text()
-        return tuple(
-            Compiled(name=path.stem, text=path.read_text(), files=found.get(path.stem, {}))
-            for path in sorted(texts.iterdir())
-        )
+        programs = []
+        for path in sorted(texts.iterdir()):
+            files = found.get(path.stem, {})
+            text = path.read_text() or files["after_optimizations.txt"]
+            programs.append(Compiled(name=path.stem, text=text, files=files))
+        return tuple(programs)

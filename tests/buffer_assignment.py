@@ -39,7 +39,8 @@ class Value:
     def expected_bytes(self) -> int:
         """What our layout arithmetic says that it takes."""
         shape = self.shape
-        if self.thread_local and shape.layout is None and not shape.dimensions:
+        is_tiled = shape.layout is not None and shape.layout.tiles
+        if self.thread_local and not is_tiled and not shape.dimensions:
             return NOMINAL_ELEMENTS * shape.padded_bytes
         return shape.padded_bytes
 

@@ -5,7 +5,6 @@ entry and what `while`, `call`, `conditional` and `async-start` call from there;
 fusions and the computations that `reduce`, `sort` and the like apply are part of one instruction.
 """
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -19,7 +18,6 @@ MAX_TIMES = 1 << 53
 _Role = Literal["body", "condition", "other"]
 _CALLING = frozenset({"while", "call", "conditional", "async-start", "call-start"})
 _NEVER_FUSED = frozenset({"while", "call", "conditional", "send", "recv", "infeed", "outfeed"})
-_CALLS = re.compile(r",\s*calls=%?([^\s,={}()]++)")
 
 
 class _CallSite(NamedTuple):
@@ -184,16 +182,9 @@ class Execution:
 
 
 def fused_computation(fusion: Instruction) -> Computation | None:
-    """The computation that a fusion runs; `None` where the text does not define it.
-
-    The same as the first of `Instruction.called_computations`, without reading all attributes.
-    """
-    text = fusion.attribute_text
-    match = _CALLS.search(text)
-    if match is None or '"' in text[: match.start()]:
-        called = fusion.called_computations
-        return called[0] if called else None
-    return fusion.computation.module.computation(match[1])
+    """The computation that a fusion runs; `None` where the text does not define it."""
+    called = fusion.called_computations
+    return called[0] if called else None
 
 
 def _calls(computation: Computation) -> Iterator[tuple[_CallSite, Computation]]:

@@ -29,6 +29,7 @@ _FAST_CALL = re.compile(
 )
 """The one called computation of an instruction whose further attributes, if any, call none."""
 
+_FUSION_CALLS = re.compile(r",\s*calls=%?([^\s,={}()]++)")
 _NAME = re.compile(r"%?([^\s,={}()\[\]]+)")
 _LEAF_OPCODES = frozenset(
     {
@@ -65,7 +66,8 @@ class Instruction:
     """
 
     __slots__ = (
-        "_at", "_attributes_at", "_users", "computation", "name", "opcode", "operands", "shape",
+        "_at", "_attributes_at", "_called", "_users", "computation", "name", "opcode", "operands",
+        "shape",
     )  # fmt: skip
 
     name: str
@@ -75,6 +77,7 @@ class Instruction:
     computation: "Computation"
     _at: int
     _attributes_at: int
+    _called: tuple["Computation", ...] | None
     _users: list["Instruction"] | None
 
     def __init__(
@@ -95,6 +98,7 @@ class Instruction:
         self._at = at
         self._attributes_at = attributes_at
         self._users = None
+        self._called = None
 
     @property
     def attribute_text(self) -> str:
@@ -133,15 +137,22 @@ class Instruction:
     @property
     def called_computations(self) -> tuple["Computation", ...]:
         """The computations it calls, in the order of the attributes; unknown names are left out."""
-        module = self.computation.module
-        found = (module.computation(name) for name in self.called_names())
-        return tuple(computation for computation in found if computation is not None)
+        if self._called is None:
+            module = self.computation.module
+            found = (module.computation(name) for name in self.called_names())
+            self._called = tuple(computation for computation in found if computation is not None)
+        return self._called
 
     def called_names(self) -> tuple[str, ...]:
         """The names of the computations it calls, whether or not the text defines them."""
         if self.opcode in _LEAF_OPCODES:
             return ()
         text = self.attribute_text
+        if self.opcode == "fusion":
+            # XLA prints `calls` before the only attributes that hold strings.
+            calls = _FUSION_CALLS.search(text)
+            if calls and '"' not in text[: calls.start()]:
+                return (calls[1],)
         may_call = (
             self.opcode in _SHORT_FORM_CALLERS
             or "=%" in text
@@ -191,8 +202,8 @@ class Computation:
     """
 
     __slots__ = (
-        "_at", "_by_name", "_end", "_root", "complete", "instructions", "is_entry", "module",
-        "name",
+        "_at", "_by_name", "_end", "_parameters", "_root", "complete", "instructions", "is_entry",
+        "module", "name",
     )  # fmt: skip
 
     def __init__(self, *, name: str, module: "Module", is_entry: bool, at: int) -> None:
@@ -205,6 +216,7 @@ class Computation:
         self._end = -1
         self._root: Instruction | None = None
         self._by_name: dict[str, Instruction] | None = None
+        self._parameters: tuple[Instruction, ...] | None = None
 
     @property
     def root(self) -> Instruction:
@@ -214,8 +226,10 @@ class Computation:
     @property
     def parameters(self) -> tuple[Instruction, ...]:
         """The parameters, by number."""
-        found = [i for i in self.instructions if i.opcode == "parameter"]
-        return tuple(sorted(found, key=parameter_number))
+        if self._parameters is None:
+            found = [i for i in self.instructions if i.opcode == "parameter"]
+            self._parameters = tuple(sorted(found, key=parameter_number))
+        return self._parameters
 
     @property
     def attribute_text(self) -> str:

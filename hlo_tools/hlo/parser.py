@@ -118,6 +118,7 @@ class _Reader:
             instruction._at = at
             instruction._attributes_at = match.end(5) + 1
             instruction._users = None
+            instruction._called = None
             append(instruction)
             if root:
                 computation._root = instruction

@@ -3,10 +3,10 @@
 import re
 
 import pytest
+from linting import ROOT
 
 from passes.catalog import BY_ID, BY_NAME, RULES
 from passes.rule import Rule
-from linting import ROOT
 
 HEADINGS = ["What it does", "Why it matters", "Known problems", "Example", "Use instead"]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from linting import ROOT, lint, read_dump
 
 from hlo_tools.findings import Finding
-from linting import ROOT, lint, read_dump
 
 DUMPS = sorted((ROOT / "fixtures" / "planted" / "hlo").glob("*_bad.hlo.txt*"))
 _NAMED = re.compile(r"^(\s+(?:ROOT )?)%(\S+) = ", re.MULTILINE)

@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any
 
 import pytest
+from linting import ROOT, lint, read_dump
 
 from hlo_tools.findings import Finding, Severity
 from passes.catalog import BY_ID
 from passes.runner import ModuleResult
-from linting import ROOT, lint, read_dump
 
 PLANTED = ROOT / "fixtures" / "planted"
 CASES: dict[str, dict[str, Any]] = json.loads((PLANTED / "MANIFEST.json").read_text())

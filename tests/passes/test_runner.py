@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
+from linting import ROOT, lint, read_dump
 
 from hlo_tools.errors import InputError
 from hlo_tools.findings import Finding
 from passes import runner
 from passes.catalog import BY_ID
 from passes.rule import RuleContext, rule
-from linting import ROOT, lint, read_dump
 
 DUMP = ROOT / "fixtures" / "planted" / "hlo" / "layout_copy_kernel_v6e_bad.hlo.txt"
 

@@ -5,9 +5,9 @@ programs in test_planted.py.
 """
 
 import pytest
+from linting import lint
 
 from hlo_tools.findings import Severity
-from linting import lint
 
 HEADER = "HloModule jit_f, is_scheduled=true, num_partitions=8\n\n"
 BIG = "f32[8192,8192]{1,0:T(8,128)}"
@@ -57,9 +57,7 @@ def test_fusion_break_is_only_about_values_in_device_memory() -> None:
 
 def test_fusion_break_leaves_operands_of_products_alone() -> None:
     """A matrix product must read its operand from memory anyway."""
-    product = (
-        f"{BIG} dot(%first, %p1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
-    )
+    product = f"{BIG} dot(%first, %p1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
     assert not warned(chain(BIG, product), "HLO101")
 
 
