@@ -7,7 +7,7 @@ VENV ?= .venv
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python; do \
   "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null \
     && { echo "$$python"; break; }; done)
-DEMO ?= --chip v5e fixtures/planted/hlo/padding_waste_class_token_v5e_bad.hlo.txt
+DEMO ?= --chip v5e fixtures/planted/hlo/missing_donation_cache_v5e_bad.hlo.txt
 PYTEST_ARGS ?= -n auto --dist loadfile
 
 BIN := $(VENV)/bin

@@ -35,7 +35,6 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
     """One finding for each instruction that multiplies in several passes."""
     if ctx.facts.backend != "tpu":
         return
-    model = ctx.facts.cost
     for instruction in ctx.facts.significant:
         worst: tuple[int, Instruction] | None = None
         for dot in ctx.facts.work.matmuls(instruction):
@@ -45,9 +44,8 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
         if worst is None:
             continue
         passes, dot = worst
-        seconds = model.seconds(instruction)
-        saved = seconds - max(seconds / passes, ctx.memory_seconds(instruction))
-        price = ctx.price(instruction, effect="wastes", seconds=max(0.0, saved))
+        saved = ctx.matrix_bound_saving(instruction, 1 / passes)
+        price = ctx.price(instruction, effect="wastes", seconds=saved)
         if price.negligible:
             continue
         yield ctx.finding(

@@ -44,10 +44,8 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
         worst = _worst(ctx, instruction, chip.mxu_size)
         if worst is None or worst.use >= ctx.number("min_utilization"):
             continue
-        # Nothing is saved below what the memory traffic takes anyway.
-        seconds = ctx.facts.cost.seconds(instruction)
-        worst.saved = seconds - max(seconds * worst.use, ctx.memory_seconds(instruction))
-        if worst.saved <= 0:
+        worst.saved = ctx.matrix_bound_saving(instruction, worst.use)
+        if not worst.saved:
             continue
         location = ctx.facts.provenance.location(worst.dot)
         place = (location.file, location.line) if location else instruction

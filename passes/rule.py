@@ -19,6 +19,10 @@ NEGLIGIBLE = 0.05
 even kept as notes: with the default threshold, 0.05 % of the step."""
 
 
+MODEL_MARGIN = 1.25
+"""Times that two models give are taken to differ from this factor on (docs/cost-model.md)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One rule of the catalogue.
@@ -172,6 +176,17 @@ class RuleContext:
         if max(share, traffic_share) >= self.min_saving:
             return Severity.WARNING
         return Severity.NOTE
+
+    def matrix_bound_saving(self, instruction: Instruction, used: float) -> float:
+        """Seconds saved if an instruction's products took only the share `used` of their time.
+
+        A product that memory bounds gets no faster: nothing is saved below the time of its
+        traffic, nor where all its time is that, but for the margin by which models differ.
+        """
+        seconds, memory = self.facts.cost.seconds(instruction), self.memory_seconds(instruction)
+        if seconds <= MODEL_MARGIN * memory:
+            return 0.0
+        return max(0.0, seconds - max(seconds * used, memory))
 
     def memory_seconds(self, instruction: Instruction) -> float:
         """Seconds that it would take if it computed nothing: its traffic, and starting it."""

@@ -144,6 +144,8 @@ class _Spatial:
 
     def meetings(self) -> int:
         """Pairs of output and window positions at which the window lies on an element."""
+        if self.is_batch:
+            return self.out
         if self.window > MAX_WINDOW_POSITIONS:
             return self.window * self.out
         return sum(self._hits(k) for k in range(self.window))
@@ -159,11 +161,13 @@ class _Spatial:
             return 0
         if self.base_dilation == 1:
             return last - first + 1
-        step = self.base_dilation // gcd(self.stride, self.base_dilation)
-        for start in range(first, min(first + step, last + 1)):
-            if (start * self.stride + offset) % self.base_dilation == 0:
-                return (last - start) // step + 1
-        return 0
+        common = gcd(self.stride, self.base_dilation)
+        if offset % common:
+            return 0
+        step = self.base_dilation // common
+        place = -offset // common * pow(self.stride // common, -1, step) % step
+        start = first + (place - first) % step
+        return (last - start) // step + 1 if start <= last else 0
 
 
 def _spatials(

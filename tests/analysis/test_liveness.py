@@ -50,11 +50,10 @@ def test_planted_dumps_agree_with_memory_analysis() -> None:
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs jax and libtpu")
-@pytest.mark.parametrize("generation", ["v5e", "v6e"])
-def test_temporaries_agree_with_buffer_assignment(generation: str) -> None:
-    """For programs compiled here and now: chains, loops that save their states, attention."""
-    programs = compile_for(generation, QUICK)
-    assert len(programs) == 3
+def test_temporaries_agree_with_buffer_assignment() -> None:
+    """For programs compiled here and now: a chain, and a loop that saves its states."""
+    programs = compile_for("v5e", QUICK)
+    assert len(programs) == 2
     for program in programs:
         assigned = TEMP.search(program.files["buffer-assignment.txt"])
         assert assigned is not None
