@@ -45,11 +45,12 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
             continue
         if _price(ctx, collective, kept=0.0).negligible:
             continue
-        found = _kept(value)
-        if found is None:
+        slices = _kept(value)
+        if slices is None:
             continue
-        slices, elements = found
-        price = _price(ctx, collective, kept=elements / max(1, value.shape.element_count))
+        largest = max(slices, key=lambda part: part.shape.element_count)
+        kept = largest.shape.element_count / value.shape.element_count
+        price = _price(ctx, collective, kept=kept)
         if price.negligible:
             continue
         yield ctx.finding(
@@ -58,7 +59,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
             message=(
                 f"the {collective.kind} of `{array(value.shape)}` "
                 f"({nbytes(value.shape.padded_bytes)}) gives every device all of it, and each "
-                f"keeps only its own slice (`{array(slices[0].shape)}`)"
+                f"keeps only its own slice (`{array(largest.shape)}`)"
             ),
             fix=_fix(collective),
             related=tuple(ctx.related(s, "the slice that is kept") for s in slices[:3]),
@@ -82,21 +83,19 @@ def _price(ctx: RuleContext, collective: Collective, *, kept: float) -> Price:
     )
 
 
-def _kept(value: Instruction) -> tuple[list[Instruction], int] | None:
-    """The readers that slice the value by partition id, and the elements the largest of them keeps.
+def _kept(value: Instruction) -> list[Instruction] | None:
+    """The slices at this device's place that are all that is read of a value.
 
     `None` as soon as anything reads it otherwise.
     """
-    readers = consumers(value)
-    if not readers:
-        return None
-    elements = 0
-    for reader in readers:
-        sizes = [_sliced(reader, number) for number in _places(reader, value)]
-        if not sizes or any(size is None for size in sizes):
-            return None
-        elements = max([elements, *(size for size in sizes if size is not None)])
-    return readers, elements
+    slices: list[Instruction] = []
+    for reader in consumers(value):
+        for number in _places(reader, value):
+            found = _slices(reader, number)
+            if not found:
+                return None
+            slices.extend(found)
+    return slices or None
 
 
 def _places(reader: Instruction, value: Instruction) -> list[int]:
@@ -110,26 +109,25 @@ def _places(reader: Instruction, value: Instruction) -> list[int]:
     return found
 
 
-def _sliced(reader: Instruction, number: int) -> int | None:
-    """Elements that are read of an operand, if only a slice at this device's place is."""
+def _slices(reader: Instruction, number: int) -> list[Instruction]:
+    """The slices of an operand at this device's place, if a reader takes nothing else of it."""
     if reader.opcode == "dynamic-slice" and number == 0:
-        place = reader.operands[1:]
-        return reader.shape.element_count if _by_partition(place, {}) else None
+        return [reader] if _by_partition(reader.operands[1:], {}) else []
     computation = fused(reader)
     if computation is None or number >= len(computation.parameters):
-        return None
+        return []
     outside = dict(zip(computation.parameters, reader.operands, strict=False))
-    elements = 0
+    found: list[Instruction] = []
     stack = list(computation.parameters[number].users)
     while stack:
         user = stack.pop()
         if user.opcode in ("bitcast", "reshape", "copy"):
             stack.extend(user.users)
         elif user.opcode == "dynamic-slice" and _by_partition(user.operands[1:], outside):
-            elements = max(elements, user.shape.element_count)
+            found.append(user)
         else:
-            return None
-    return elements or None
+            return []
+    return found
 
 
 def _by_partition(places: tuple[Instruction, ...], outside: dict[Instruction, Instruction]) -> bool:

@@ -10,8 +10,8 @@ Why it matters
   times what it needs; a vocabulary of 32001 pays for another 127 columns.
 
 Known problems
-  Products that the memory bandwidth bounds anyway are not reported: filling the array would not
-  make them faster. Time is modelled; the compiler can sometimes swap operands to fill better.
+  Products that memory bandwidth, or taking the results out of the array, bounds anyway are not
+  reported: filling the array would not make them faster.
 
 Example
   q = jnp.zeros((batch, heads, seq, 64))     # K = 64 of 128

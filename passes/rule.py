@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from hlo_tools.analysis.roofline import LAUNCH_SECONDS, transfer_seconds
+from hlo_tools.analysis.roofline import LAUNCH_SECONDS, results_seconds, transfer_seconds
 from hlo_tools.findings import Cost, Finding, Related, Severity
 from hlo_tools.hlo.module import Instruction
 from passes.facts import Facts
@@ -180,20 +180,22 @@ class RuleContext:
     def matrix_bound_saving(self, instruction: Instruction, used: float) -> float:
         """Seconds saved if an instruction's products took only the share `used` of their time.
 
-        A product that memory bounds gets no faster: nothing is saved below the time of its
-        traffic, nor where all its time is that, but for the margin by which models differ.
+        A product whose data bound it gets no faster: nothing is saved below the time in which
+        they come and go, nor where all its time is that, but for the margin by which models differ.
         """
-        seconds, memory = self.facts.cost.seconds(instruction), self.memory_seconds(instruction)
-        if seconds <= MODEL_MARGIN * memory:
+        seconds, data = self.facts.cost.seconds(instruction), self._data_seconds(instruction)
+        if seconds <= MODEL_MARGIN * data:
             return 0.0
-        return max(0.0, seconds - max(seconds * used, memory))
+        return max(0.0, seconds - max(seconds * used, data))
 
-    def memory_seconds(self, instruction: Instruction) -> float:
-        """Seconds that it would take if it computed nothing: its traffic, and starting it."""
-        chip = self.facts.cost.chip
+    def _data_seconds(self, instruction: Instruction) -> float:
+        """Seconds of starting, of device memory, and of taking results out of the matrix unit."""
+        chip, model = self.facts.cost.chip, self.facts.cost
         if chip is None:
             return 0.0
-        return LAUNCH_SECONDS + transfer_seconds(chip, self.facts.cost.traffic(instruction))
+        work = model.work(instruction)
+        results = sum(results_seconds(chip, size) for size in work.matmuls) if work else 0.0
+        return LAUNCH_SECONDS + max(transfer_seconds(chip, model.traffic(instruction)), results)
 
     def finding(
         self,

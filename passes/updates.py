@@ -69,9 +69,20 @@ def _sources(
         return []
     if opcode == "parameter":
         return _outside(instruction, index, fused_into)
-    if opcode in _THROUGH:
-        return [(operand, None) for operand in operands if operand.shape.dimensions or index]
+    if opcode in _THROUGH or _joins_slices(instruction):
+        return [
+            (operand, None)
+            for operand in operands
+            if operand.shape.is_tuple or operand.shape.dimensions
+        ]
     return []
+
+
+def _joins_slices(instruction: Instruction) -> bool:
+    """Whether it only puts side by side what TPU slices prefetched (`ConcatBitcast`)."""
+    if instruction.opcode != "custom-call":
+        return False
+    return instruction.attribute("custom_call_target") == '"ConcatBitcast"'
 
 
 def _outside(

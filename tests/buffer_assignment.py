@@ -14,6 +14,10 @@ NOMINAL_ELEMENTS = 1024
 """What XLA books for a scalar without a tile, the value of an applied computation such as the `add`
 of a reduction: one vector register. It is never in memory."""
 
+_COMPUTED_SPACES = (0, 6)
+"""Where such a scalar is booked: nowhere in particular, or with the scalar core. Semaphores (`S(2)`,
+`S(8)`), which applied computations hold as well, have their own four bytes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
@@ -40,7 +44,8 @@ class Value:
         """What our layout arithmetic says that it takes."""
         shape = self.shape
         is_tiled = shape.layout is not None and shape.layout.tiles
-        if self.thread_local and not is_tiled and not shape.dimensions:
+        is_register = self.thread_local and shape.memory_space in _COMPUTED_SPACES
+        if is_register and not is_tiled and not shape.dimensions:
             return NOMINAL_ELEMENTS * shape.padded_bytes
         return shape.padded_bytes
 

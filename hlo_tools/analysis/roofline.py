@@ -100,14 +100,17 @@ def matrix_unit_use(size: Matmul, unit: int) -> float:
 def _matmul_seconds(chip: Chip, size: Matmul) -> float:
     """Seconds of the matrix unit, whose rows and columns a small matrix leaves idle."""
     flops = float(min(size.flops, LARGEST))
-    unit = chip.mxu_size
-    results = 0.0
-    if unit:
-        flops /= matrix_unit_use(size, unit)
-        if unit < WIDE_MXU:
-            leaving = min(RESULT_BYTES * size.batch * size.m * size.n, LARGEST)
-            results = leaving / (chip.hbm_bandwidth * HBM_EFFICIENCY)
-    return results + flops * size.passes / chip.peak(size.element_type)
+    if chip.mxu_size:
+        flops /= matrix_unit_use(size, chip.mxu_size)
+    return results_seconds(chip, size) + flops * size.passes / chip.peak(size.element_type)
+
+
+def results_seconds(chip: Chip, size: Matmul) -> float:
+    """Seconds in which a product's results leave the matrix unit, however little it computes."""
+    if chip.mxu_size is None or chip.mxu_size >= WIDE_MXU:
+        return 0.0
+    leaving = min(RESULT_BYTES * size.batch * size.m * size.n, LARGEST)
+    return leaving / (chip.hbm_bandwidth * HBM_EFFICIENCY)
 
 
 def _up(size: int, unit: int) -> int:

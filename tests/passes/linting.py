@@ -16,7 +16,11 @@ def read_dump(path: Path) -> str:
     return (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode()
 
 
+def settings(*, chip: str | None = None, select: tuple[str, ...] = ()) -> Settings:
+    """All rules, or those selected by id, with everything else as it is by default."""
+    return Settings(select=select or tuple(sorted(BY_ID)), source_root=ROOT, chip=chip)
+
+
 def lint(text: str, *, chip: str | None = None, select: tuple[str, ...] = ()) -> ModuleResult:
     """Lints a text with all rules, or those selected by id."""
-    settings = Settings(select=select or tuple(sorted(BY_ID)), source_root=ROOT, chip=chip)
-    return lint_text(text, path="dump.txt", settings=settings)
+    return lint_text(text, path="dump.txt", settings=settings(chip=chip, select=select))
