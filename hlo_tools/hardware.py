@@ -5,7 +5,7 @@ Every figure is for one device as XLA counts devices: a chip whose two TensorCor
 figure was found. Sources, by the letter that each chip's comment cites:
 
 C   Cloud TPU documentation, "System architecture" of each generation
-    (docs.cloud.google.com/tpu/docs/v3, v4, v5e, v5p, v6e, tpu7x), read 2026-11.
+    (docs.cloud.google.com/tpu/docs/v3, v4, v5e, v5p, v6e, tpu7x).
 J   `jax/_src/pallas/mosaic/tpu_info.py` of jax 0.10.2: cores, VMEM, HBM, MXU width and count.
 S   "How to Scale Your Model", chapter "How to Think About TPUs" (jax-ml/scaling-book, tpus.md):
     clock of v5e, bandwidth of an ICI link and of PCIe.

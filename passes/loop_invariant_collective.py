@@ -26,7 +26,7 @@ from hlo_tools.findings import Finding
 from hlo_tools.hlo.module import Computation, Instruction
 from passes.graph import producer, tuple_index
 from passes.rule import RuleContext, rule
-from passes.words import array, nbytes
+from passes.words import nbytes, sent_arrays, sent_from
 
 _EFFECTS = frozenset(
     {"rng", "rng-bit-generator", "rng-get-and-update-state", "infeed", "recv", "recv-done", "while"}
@@ -66,7 +66,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
             price,
             message=(
                 f"the loop `%{loop.name}` repeats the same {collective.kind} of "
-                f"`{array(collective.operation.shape)}` on {often}: nothing in the loop changes "
+                f"{sent_arrays(collective)} on {often}: nothing in the loop changes "
                 f"its operand ({nbytes(sent)} a device and trip)"
             ),
             fix=(
@@ -74,7 +74,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
                 "otherwise gather larger pieces less often"
             ),
             related=(ctx.related(loop, "the loop"),),
-            place=collective.operation,
+            place=sent_from(collective),
         )
 
 

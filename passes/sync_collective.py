@@ -30,7 +30,7 @@ from hlo_tools.findings import Finding
 from hlo_tools.hlo.module import Instruction
 from passes.graph import tuple_index
 from passes.rule import RuleContext, rule
-from passes.words import array, nbytes
+from passes.words import nbytes, sent_arrays, sent_from
 
 
 @rule(id="HLO401", name="sync-collective")
@@ -47,14 +47,14 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
         hideable = min(exposed, idle_work_seconds(ctx, collective))
         if not hideable:
             continue
-        location = ctx.facts.provenance.location(collective.operation)
+        location = ctx.facts.provenance.location(sent_from(collective))
         key = (
             collective.computation,
             collective.kind,
             collective.span is None,
             (location.file, location.line)
             if location
-            else ctx.facts.provenance.op_name(collective.operation) or collective,
+            else ctx.facts.provenance.op_name(sent_from(collective)) or collective,
         )
         groups[key].append(_Exposed(collective=collective, exposed=exposed, hideable=hideable))
     for members in groups.values():
@@ -78,7 +78,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
                 for m in members
                 if m is not first
             )[:5],
-            place=collective.operation,
+            place=sent_from(collective),
         )
 
 
@@ -161,7 +161,7 @@ def _following(instruction: Instruction) -> set[Instruction]:
 def _message(ctx: RuleContext, members: list[_Exposed], first: _Exposed) -> str:
     collective = first.collective
     group = f" over {collective.group_size} devices" if collective.group_size else ""
-    what = f"{collective.kind} of `{array(collective.operation.shape)}`{group}"
+    what = f"{collective.kind} of {sent_arrays(collective)}{group}"
     sent = nbytes(sum(m.collective.wire_bytes or 0 for m in members))
     subject = f"the {what}" if len(members) == 1 else f"{len(members)} collectives ({what})"
     plural = len(members) > 1

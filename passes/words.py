@@ -1,5 +1,6 @@
 """Names and figures as messages spell them."""
 
+from hlo_tools.analysis.collectives import Collective
 from hlo_tools.hlo.module import Instruction
 from hlo_tools.hlo.shape import Shape, format_layout
 from passes.graph import MATMULS, fused
@@ -22,6 +23,25 @@ def array(shape: Shape) -> str:
             return "()"
         shape = max(leaves, key=lambda leaf: leaf.padded_bytes)
     return f"{shape.element_type}[{','.join(map(str, shape.dimensions))}]"
+
+
+def sent_arrays(collective: Collective) -> str:
+    """What a collective carries: `bf16[8,128]`, or "12 arrays, `bf16[8,128]` the largest"."""
+    count = sum(1 for operand in collective.operation.operands if operand.shape.is_array)
+    largest = f"`{array(collective.operation.shape)}`"
+    return f"{count} arrays, {largest} the largest," if count > 1 else largest
+
+
+def sent_from(collective: Collective) -> Instruction:
+    """The instruction whose place in the source is that of a collective.
+
+    The compiler gives a collective that it combined from several the place of any of them: then it
+    is the operand with most of the data that tells.
+    """
+    operands = collective.operation.operands
+    if len(operands) < 2:
+        return collective.operation
+    return max(operands, key=lambda operand: operand.shape.padded_bytes)
 
 
 def layout(shape: Shape) -> str:

@@ -15,8 +15,8 @@ NOMINAL_ELEMENTS = 1024
 of a reduction: one vector register. It is never in memory."""
 
 _COMPUTED_SPACES = (0, 6)
-"""Where such a scalar is booked: nowhere in particular, or with the scalar core. Semaphores (`S(2)`,
-`S(8)`), which applied computations hold as well, have their own four bytes."""
+"""Where such a scalar is booked: nowhere in particular, or with the scalar core. Semaphores
+(`S(2)`, `S(8)`), which applied computations hold as well, have their own four bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

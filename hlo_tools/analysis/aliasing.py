@@ -70,14 +70,16 @@ def in_place_results(instruction: Instruction, wanted: Container[int]) -> dict[i
 def _declared(instruction: Instruction, text: str, wanted: Container[int]) -> dict[int, Place]:
     match = _ALIASING.search(text)
     places: dict[int, Place] = {}
+    flat = not any(element.is_tuple for element in instruction.shape.elements)
     for result, operand, index in _ALIAS.findall(match[1]) if match else ():
-        to = leaf_number(instruction.shape, _index(result))
+        simple = flat and result.isdecimal()
+        to = int(result) if simple else leaf_number(instruction.shape, _index(result))
         if to is None or to not in wanted:
             continue
         number = int(operand)
         if number >= len(instruction.operands):
             continue
-        of = leaf_number(instruction.operands[number].shape, _index(index))
+        of = leaf_number(instruction.operands[number].shape, _index(index)) if index else 0
         if of is not None:
             places[to] = (number, of)
     return places

@@ -8,7 +8,6 @@ followed as one.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 
 from hlo_tools.analysis.aliasing import (
@@ -16,27 +15,14 @@ from hlo_tools.analysis.aliasing import (
     SHARING,
     in_place_results,
     leaf_count,
-    leaf_number,
     shareable_operands,
 )
-from hlo_tools.analysis.execution import Execution
-from hlo_tools.hardware import detect_backend
-from hlo_tools.hlo.attributes import parse_integers
-from hlo_tools.hlo.module import MISSING, Computation, Instruction, Module
-from hlo_tools.hlo.shape import HBM_SPACE, VMEM_SPACES, Shape
+from hlo_tools.analysis.leaves import OUTSIDE, VMEM_SPACE, ModuleFacts
+from hlo_tools.hlo.module import MISSING, Computation, Instruction, parameter_number
+from hlo_tools.hlo.shape import HBM_SPACE, Shape
 
-VMEM_SPACE = VMEM_SPACES[0]
-TPU_GRANULE = 16384
-"""Temporary buffers in a TPU's HBM begin at multiples of this many bytes (buffer assignments of
-libtpu 0.0.52, all generations)."""
-
-SCALAR_BYTES = 512
-"""A scalar's buffer on TPU; buffers up to this size are not followed into one another."""
 CALLING = frozenset({"while", "call", "conditional", "async-start", "call-start"})
-OUTSIDE = -1
-"""The number of a value that lies in no buffer counted here: constants, what is missing."""
 _INDEX = re.compile(r"\bindex=(\d{1,9})")
-_ALIAS = re.compile(r"\{([\d,\s]*)\}:\s*\((\d+),\s*\{([\d,\s]*)\}")
 _CONCATENATES = 'custom_call_target="ConcatBitcast"'
 
 
@@ -75,79 +61,20 @@ class Frame:
     passed: tuple[int | None, ...]
 
 
-class ModuleFacts:
-    """What the tracers of one module's computations share.
-
-    Attributes:
-      granule: temporary buffers in device memory begin at multiples of this many bytes.
-    """
-
-    def __init__(self, module: Module, execution: Execution) -> None:
-        self._module = module
-        self._execution = execution
-        # By identity: the reader makes one Shape of all that are written alike.
-        self._leaves: dict[int, tuple[Shape, tuple[tuple[Shape, int], ...]]] = {}
-        self._sizes: dict[int, frozenset[int]] = {}
-        self._calls: dict[Instruction, tuple[Computation, ...]] = {}
-        self.granule = TPU_GRANULE if detect_backend(module) == "tpu" else 1
-
-    def is_root(self, computation: Computation) -> bool:
-        """Whether the program starts there: what it is given and gives are held by nobody else."""
-        return not self._execution.callers(computation)
-
-    def leaves(self, shape: Shape) -> tuple[tuple[Shape, int], ...]:
-        """The leaves of a shape and the space of each, `OUTSIDE` for spaces that do not count."""
-        known = self._leaves.get(id(shape))
-        if known is None:
-            known = shape, tuple((leaf, _space(leaf)) for leaf in shape.leaves())
-            self._leaves[id(shape)] = known
-        return known[1]
-
-    def sizes(self, shape: Shape) -> frozenset[int]:
-        """The sizes of its leaves that are worth following into another's buffer."""
-        known = self._sizes.get(id(shape))
-        if known is None:
-            known = frozenset(
-                leaf.padded_bytes
-                for leaf, space in self.leaves(shape)
-                if space != OUTSIDE and leaf.padded_bytes > SCALAR_BYTES
-            )
-            self._sizes[id(shape)] = known
-        return known
-
-    def calls(self, instruction: Instruction) -> tuple[Computation, ...]:
-        """The computations that an instruction runs."""
-        known = self._calls.get(instruction)
-        if known is None:
-            known = self._calls[instruction] = instruction.called_computations
-        return known
-
-    @cached_property
-    def aliased_outputs(self) -> dict[int, int]:
-        """Leaves of the entry's result in arguments' buffers: their numbers, result -> argument."""
-        entry = self._module.entry
-        value = self._module.attribute("input_output_alias")
-        if entry is None or value is None:
-            return {}
-        shapes = [parameter.shape for parameter in entry.parameters]
-        starts = list(accumulate((leaf_count(shape) for shape in shapes), initial=0))
-        found: dict[int, int] = {}
-        for output, argument, index in _ALIAS.findall(value):
-            result = leaf_number(entry.root.shape, parse_integers(output))
-            number = int(argument)
-            inside = (
-                leaf_number(shapes[number], parse_integers(index)) if number < len(shapes) else None
-            )
-            if result is not None and inside is not None:
-                found[result] = starts[number] + inside
-        return found
+NOWHERE = (OUTSIDE,)
+_ROLES = {
+    "get-tuple-element": "element", "tuple": "name", "bitcast": "name", "parameter": "name",
+    "constant": "name", MISSING: "name", "send": "start", "recv": "start",
+    **dict.fromkeys(FORWARDING - {"bitcast"}, "special"),
+    "call": "special", "conditional": "special",
+}  # fmt: skip
 
 
-def _space(leaf: Shape) -> int:
-    space = leaf.memory_space
-    if space in VMEM_SPACES:
-        return VMEM_SPACE
-    return HBM_SPACE if space == HBM_SPACE and leaf.padded_bytes else OUTSIDE
+def _role(opcode: str) -> str:
+    """How the buffers of an opcode's result are found."""
+    if opcode.endswith("-done"):
+        return "done"
+    return "start" if opcode.endswith(("-start", "-update")) else "plain"
 
 
 class Tracer:
@@ -162,40 +89,59 @@ class Tracer:
         self._buffers: list[Buffer] = []
         self._values: dict[Instruction, tuple[int, ...]] = {}
         self._parameters: dict[int, int] = {}
+        self._given: list[Instruction] = []
         self._operand_leaves: dict[Instruction, int] = {}
         self._nested: dict[int, tuple[Computation, ...]] = {}
         self._may_share: list[tuple[int, Instruction]] = []
 
     def trace(self) -> Frame:
         """Goes through the computation once."""
-        values = self._values
+        values, leaves_of = self._values, self._facts.leaves
+        use, roles = self._use, _ROLES
         for position, instruction in enumerate(self._computation.instructions):
-            values[instruction] = self._value(position, instruction)
+            opcode, operands = instruction.opcode, instruction.operands
+            role = roles.get(opcode) or _role(opcode)
+            if role == "element":
+                values[instruction] = self._element(instruction)
+                continue
+            if role == "name":
+                values[instruction] = self._name(position, instruction)
+                continue
+            for operand in operands:
+                used = values.get(operand, NOWHERE)
+                if used is not NOWHERE:
+                    use(used, position)
+            if role == "plain":
+                leaves = leaves_of(instruction.shape)
+                if len(leaves) == 1 and leaves[0][1] == OUTSIDE:
+                    values[instruction] = NOWHERE
+                else:
+                    values[instruction] = self._define(position, instruction)
+            else:
+                values[instruction] = self._special(role, position, instruction)
         return self._frame()
 
-    def _value(self, position: int, instruction: Instruction) -> tuple[int, ...]:
-        """The buffers of an instruction's leaves; marks those of its operands as used."""
+    def _name(self, position: int, instruction: Instruction) -> tuple[int, ...]:
+        """The buffers of what uses no buffer: constants, parameters, and other names of values."""
         opcode, operands = instruction.opcode, instruction.operands
-        values = self._values
-        if opcode == "get-tuple-element":
-            return self._element(instruction)
         if opcode == "tuple":
             return self._tuple(instruction)
         if opcode == "bitcast":
-            return values.get(operands[0], ()) if operands else ()
+            return self._values.get(operands[0], NOWHERE) if operands else NOWHERE
         if opcode == "parameter":
             return self._parameter(position, instruction)
-        if opcode in ("constant", MISSING):
-            return (OUTSIDE,) * len(self._facts.leaves(instruction.shape))
-        for operand in operands:
-            self._use(values.get(operand, ()), position)
+        return NOWHERE * len(self._facts.leaves(instruction.shape))
+
+    def _special(self, role: str, position: int, instruction: Instruction) -> tuple[int, ...]:
+        """The buffers of what calls or runs beside other work."""
+        opcode, operands = instruction.opcode, instruction.operands
         if opcode in CALLING:
             self._nested[position] = self._facts.calls(instruction)
         if opcode in FORWARDING:
-            return values.get(operands[0], ()) if operands else ()
-        if opcode.endswith("-done"):
+            return self._values.get(operands[0], NOWHERE) if operands else NOWHERE
+        if role == "done":
             return self._done(position, instruction)
-        if opcode.endswith(("-start", "-update")) or opcode in ("send", "recv"):
+        if role == "start":
             return self._start(position, instruction)
         if opcode == "call":
             return self._call(position, instruction)
@@ -223,6 +169,7 @@ class Tracer:
 
     def _parameter(self, position: int, instruction: Instruction) -> tuple[int, ...]:
         numbers = self._fresh(position, instruction, instruction.shape)
+        self._given.append(instruction)
         for number in numbers:
             if number >= 0:
                 self._buffers[number].kind = "argument"
@@ -231,8 +178,12 @@ class Tracer:
 
     def _number_parameters(self) -> None:
         """Numbers the leaves of all parameters in the order of the parameters' numbers."""
+        if len(self._given) == 1:
+            ordered = self._given
+        else:
+            ordered = sorted(self._given, key=parameter_number)
         leaf = 0
-        for parameter in self._computation.parameters:
+        for parameter in ordered:
             for number in self._values[parameter]:
                 if number >= 0:
                     self._parameters[number] = leaf
@@ -253,7 +204,7 @@ class Tracer:
             return ()
         own = self._facts.leaves(instruction.shape)
         if len(own) == 1 and own[0][1] == OUTSIDE:
-            return (OUTSIDE,)
+            return NOWHERE
         source = instruction.operands[0]
         match = _INDEX.search(instruction.attribute_text)
         elements = source.shape.elements
@@ -270,13 +221,23 @@ class Tracer:
         """A `-start`: its tuple names its operands and what it will have written.
 
         `copy-start` gives (destination, source, context), the others (operands, results, ...);
-        `all-reduce-start` gives its results alone.
+        `all-reduce-start` gives its results alone. An `-update` hands all that on.
         """
-        given = tuple(b for o in instruction.operands for b in self._values.get(o, ()))
         leaves = self._facts.leaves(instruction.shape)
+        every = [b for o in instruction.operands for b in self._values.get(o, ())]
+        given = tuple(every[: len(leaves)])
         opcode = instruction.opcode
-        if opcode.endswith("-update"):
-            return given
+        if opcode.endswith("-update") and instruction.operands:
+            start = instruction.operands[0]
+            if len(self._values.get(start, ())) == len(leaves):
+                self._operand_leaves[instruction] = self._operand_leaves.get(start, 0)
+                return self._values[start]
+            # Some starts leave it to the update to name operands and results.
+            given = tuple(
+                [b for o in instruction.operands[1:] for b in self._values.get(o, ())][
+                    : len(leaves)
+                ]
+            )
         if opcode in ("all-reduce-start", "recv") or not instruction.shape.is_tuple:
             return self._fresh(position, instruction, instruction.shape)
         if opcode == "copy-start":
@@ -289,8 +250,6 @@ class Tracer:
     def _done(self, position: int, instruction: Instruction) -> tuple[int, ...]:
         """A `-done`: the buffers that its start has written."""
         start = instruction.operands[0] if instruction.operands else None
-        while start is not None and start.opcode.endswith("-update") and start.operands:
-            start = start.operands[0]
         leaves = self._values.get(start, ()) if start is not None else ()
         count = len(self._facts.leaves(instruction.shape))
         skipped = self._operand_leaves.get(start, 0) if start is not None else 0
@@ -356,6 +315,8 @@ class Tracer:
 
     def _share(self, results: tuple[int, ...]) -> None:
         """Lets results take the buffers of operands that die where they are defined."""
+        if not self._may_share:
+            return
         slots = self._slots(results)
         buffers, parameters = self._buffers, self._parameters
         for position, instruction in self._may_share:

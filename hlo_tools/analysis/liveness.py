@@ -9,15 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hlo_tools.analysis.buffers import (
-    CALLING,
-    VMEM_SPACE,
-    Buffer,
-    Frame,
-    ModuleFacts,
-    Tracer,
-)
+from hlo_tools.analysis.buffers import CALLING, Buffer, Frame, Tracer
 from hlo_tools.analysis.execution import Execution
+from hlo_tools.analysis.leaves import VMEM_SPACE, ModuleFacts
 from hlo_tools.hlo.module import Computation, Instruction, Module
 from hlo_tools.hlo.shape import HBM_SPACE, Shape
 
@@ -103,7 +97,7 @@ class Liveness:
 
     @cached_property
     def buffers(self) -> tuple[LiveBuffer, ...]:
-        """All buffers in device memory and VMEM, in the order of computations and definitions."""
+        """The buffers in device memory and VMEM, scalars left out, in the order of the text."""
         return tuple(
             _public(buffer)
             for computation in self._execution.executed
