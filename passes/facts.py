@@ -7,7 +7,6 @@ from hlo_tools.analysis.collectives import Collectives
 from hlo_tools.analysis.cost import CostModel
 from hlo_tools.analysis.execution import Execution
 from hlo_tools.analysis.liveness import Liveness
-from hlo_tools.analysis.traffic import FREE
 from hlo_tools.hardware import Chip
 from hlo_tools.hlo.module import Instruction, Module
 from hlo_tools.hlo.provenance import Provenance
@@ -85,27 +84,7 @@ class Facts:
         Most of a program are small things; rules about the cost of single instructions look at
         these only.
         """
-        cost, execution = self.cost, self.execution
-        least_seconds = self.floor * cost.step_seconds
-        least_bytes = self.floor * cost.step_bytes
-        found: list[Instruction] = []
-        for computation in execution.executed:
-            times = execution.times_at_least(computation)
-            for instruction in computation.instructions:
-                if instruction.opcode in FREE:
-                    continue
-                seconds = cost.seconds(instruction) * times
-                if seconds and seconds >= least_seconds:
-                    found.append(instruction)
-                    continue
-                most = instruction.shape.padded_bytes
-                for operand in instruction.operands:
-                    most += operand.shape.padded_bytes
-                if most * times >= least_bytes:
-                    moved = cost.traffic(instruction).hbm * times
-                    if moved and moved >= least_bytes:
-                        found.append(instruction)
-        return tuple(found)
+        return tuple(self.cost.costly(self.floor))
 
     @cached_property
     def peak_hbm_bytes(self) -> int:

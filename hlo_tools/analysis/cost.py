@@ -216,33 +216,48 @@ class CostModel:
     @cached_property
     def step_seconds(self) -> float:
         """Seconds of one step; a loop of unknown length counts once."""
-        if self.chip is None:
-            return 0.0
-        return sum(times * self.seconds(i) for i, times in self._priced())
+        return sum(times * seconds for _, times, seconds, _ in self._priced)
 
     @cached_property
     def step_bytes(self) -> int:
         """Bytes through device memory in one step, small instructions' operands counted whole."""
-        total = 0
-        for instruction, times in self._priced():
-            most = self._counter.most_hbm(instruction)
-            if most > NEGLIGIBLE_BYTES:
-                most = self.traffic(instruction).hbm
-            total += times * most
-        return total
+        return sum(times * moved for _, times, _, moved in self._priced)
 
     @cached_property
     def step_flops(self) -> int:
         """Operations of one step, opaque calls left out."""
-        return sum(times * (self.flops(i) or 0) for i, times in self._priced())
+        return sum(times * (self.flops(i) or 0) for i, times, _, _ in self._priced)
 
-    def _priced(self) -> Iterator[tuple[Instruction, int]]:
-        """The executed instructions that can cost anything, and how often each runs."""
+    def costly(self, share: float) -> Iterator[Instruction]:
+        """The executed instructions that take that share of the step's time or traffic.
+
+        In order of execution; instructions that cost nothing are none of them.
+        """
+        least_seconds, least_bytes = share * self.step_seconds, share * self.step_bytes
+        for instruction, times, seconds, moved in self._priced:
+            takes_time = seconds and times * seconds >= least_seconds
+            if takes_time or (moved and times * moved >= least_bytes):
+                yield instruction
+
+    @cached_property
+    def _priced(self) -> list[tuple[Instruction, int, float, int]]:
+        """What can cost anything: how often it runs, seconds and bytes of device memory each time.
+
+        Of small instructions the operands count whole, without a look at what is read of them.
+        """
+        found: list[tuple[Instruction, int, float, int]] = []
+        most_hbm = self._counter.most_hbm
         for computation in self._execution.executed:
             times = self._execution.times_at_least(computation)
             for instruction in computation.instructions:
-                if instruction.opcode not in FREE or instruction.opcode in _STARTS:
-                    yield instruction, times
+                opcode = instruction.opcode
+                if opcode in FREE and opcode not in _STARTS:
+                    continue
+                moved = most_hbm(instruction)
+                if moved > NEGLIGIBLE_BYTES:
+                    moved = self.traffic(instruction).hbm
+                found.append((instruction, times, self.seconds(instruction), moved))
+        return found
 
     # What runs beside what.
 
