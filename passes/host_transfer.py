@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from hlo_tools.findings import Finding, Severity
 from hlo_tools.hlo.module import Instruction
-from hlo_tools.hlo.shape import HOST_SPACE
+from hlo_tools.hlo.shape import HOST_SPACE, Shape
 from passes.rule import RuleContext, rule
 from passes.words import array, nbytes
 
@@ -36,6 +36,9 @@ _FREE = frozenset(
 )  # fmt: skip
 """Opcodes that move nothing themselves, whatever memory their operands lie in."""
 
+_TALKING = frozenset({"infeed", "outfeed", "send", "recv", "custom-call"})
+"""Opcodes that may reach the host without a buffer in its memory."""
+
 
 @rule(id="HLO501", name="host-transfer")
 def check(ctx: RuleContext) -> Iterator[Finding]:
@@ -43,8 +46,10 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
     if ctx.facts.backend == "cpu":
         return
     execution = ctx.facts.execution
+    on_host = _OnHost()
     for instruction in execution.instructions():
-        if instruction.opcode in _FREE:
+        opcode = instruction.opcode
+        if opcode in _FREE or (opcode not in _TALKING and not on_host.touches(instruction)):
             continue
         kind = _kind(instruction)
         if kind is None:
@@ -65,6 +70,25 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
             fix=_fix(kind),
             at_least=Severity.WARNING if kind == CALLBACK else Severity.NOTE,
         )
+
+
+class _OnHost:
+    """Which shapes lie in host memory, each looked at once: modules share a few among many."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, bool] = {}
+
+    def touches(self, instruction: Instruction) -> bool:
+        """Whether an instruction reads or writes host memory."""
+        holds = self._holds
+        return holds(instruction.shape) or any(holds(o.shape) for o in instruction.operands)
+
+    def _holds(self, shape: Shape) -> bool:
+        found = self._known.get(id(shape))
+        if found is None:
+            found = any(leaf.memory_space == HOST_SPACE for leaf in shape.leaves())
+            self._known[id(shape)] = found
+        return found
 
 
 def _kind(instruction: Instruction) -> str | None:

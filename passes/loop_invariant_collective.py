@@ -44,6 +44,9 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
         loop = execution.loop_of(computation)
         if loop is None or loop.called("body") is not computation:
             continue
+        exposed = ctx.facts.cost.exposed_seconds(collective)
+        if not exposed:
+            continue
         trips = execution.trip_count(loop)
         spared = 1 - 1 / trips if trips else 1.0
         sent = collective.wire_bytes or 0
@@ -51,7 +54,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
             collective.instruction,
             effect="sends",
             bytes=int(sent * spared),
-            seconds=ctx.facts.cost.exposed_seconds(collective) * spared,
+            seconds=exposed * spared,
         )
         if price.negligible:
             continue
