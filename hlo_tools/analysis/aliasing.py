@@ -139,15 +139,17 @@ SHARING = ELEMENTWISE | TRANSCENDENTAL | {"all-reduce", "fusion"}
 """Opcodes whose result may take the buffer of an operand that nothing else needs any more."""
 _IS_LOOP = re.compile(r"\bkind=kLoop\b")
 _KEEPS_PLACE = ELEMENTWISE | TRANSCENDENTAL | {"bitcast", "copy"}
+_KEEPS_VALUE = _KEEPS_PLACE - {"compare", "is-finite"}
+"""Those that a fusion around a dot may apply to an operand whose place its result takes: the TPU
+compiler does not let a mask made of an operand overwrite it."""
 
 
 def shareable_operands(instruction: Instruction) -> tuple[int, ...]:
     """The operands whose buffer the result may take, if this is their last use.
 
     Each element must be read before the one in its place is written: elementwise operations, an
-    operand of a loop fusion, or of a fusion that ends in an addition, that only such operations
-    lead from (`CanShareOperandBufferWithUser` in `xla/hlo/analysis/hlo_dataflow_analysis.cc`), and
-    all-reduces.
+    operand of a fusion that only such operations lead from (`CanShareOperandBufferWithUser` in
+    `xla/hlo/analysis/hlo_dataflow_analysis.cc`), and all-reduces.
     """
     opcode = instruction.opcode
     count = len(instruction.operands)
@@ -156,13 +158,14 @@ def shareable_operands(instruction: Instruction) -> tuple[int, ...]:
     text = instruction.attribute_text
     calls = _CALLS.search(text)
     body = instruction.computation.module.computation(calls[1]) if calls else None
-    if body is None or not (_IS_LOOP.search(text) or _adds_up(body)):
+    if body is None:
         return ()
-    displaced = _displaced_parameters(body)
+    keeping = _KEEPS_PLACE if _IS_LOOP.search(text) else _KEEPS_VALUE
+    displaced = _displaced_parameters(body, keeping)
     return tuple(number for number in range(count) if number not in displaced)
 
 
-def _displaced_parameters(body: Computation) -> set[int]:
+def _displaced_parameters(body: Computation, keeping: Container[str]) -> set[int]:
     """Parameters of which some use may read an element at another place than it writes."""
     reached: dict[Instruction, set[int]] = {}
     displaced: set[int] = set()
@@ -173,15 +176,7 @@ def _displaced_parameters(body: Computation) -> set[int]:
         come_from: set[int] = set()
         for operand in i.operands:
             come_from |= reached.get(operand, set())
-        if come_from and i.opcode not in _KEEPS_PLACE and i.opcode != "tuple":
+        if come_from and i.opcode not in keeping and i.opcode != "tuple":
             displaced |= come_from
         reached[i] = come_from
     return displaced
-
-
-def _adds_up(body: Computation) -> bool:
-    """Whether the body's result is a sum, whatever type it is stored as."""
-    node = body.root
-    while node.opcode in ("bitcast", "convert") and node.operands:
-        node = node.operands[0]
-    return node.opcode == "add"
