@@ -85,7 +85,6 @@ class _Reader:
         self.shape_reader = ShapeReader()
         self.computation: Computation | None = None
         self.by_name: dict[str, Instruction] = {}
-        self.pending: list[tuple[Instruction, list[str]]] = []
         self.has_header = False
         self.in_table = False
         self.tables_start = self.tables_end = -1
@@ -124,7 +123,7 @@ class _Reader:
                 computation._root = instruction
             if arguments and opcode not in _NO_OPERANDS:
                 # Right if every piece is the name of an instruction above, for names hold no
-                # commas. Comments and forward references take longer.
+                # commas. Comments and missing definitions take longer.
                 try:
                     if arguments[0] == "%":
                         if "," in arguments:
@@ -195,12 +194,15 @@ class _Reader:
             position = following
 
     def _link(self, instruction: Instruction, arguments: str) -> None:
-        """Sets the operands, now or, where one is defined further down, when all are known."""
-        names = split_operands(arguments)
-        try:
-            instruction.operands = tuple([self.by_name[name] for name in names])
-        except KeyError:
-            self.pending.append((instruction, names))
+        """Sets the operands, with stand-ins for what no line above defines.
+
+        XLA refuses an operand that is defined further down: without them no value leads back to
+        itself, whatever the text says, and every walk along operands ends.
+        """
+        computation = instruction.computation
+        instruction.operands = tuple(
+            [self._resolve(name, computation) for name in split_operands(arguments)]
+        )
 
     def _extend_last(self, start: int, end: int) -> int:
         """Gives the last instruction the lines over which its attributes go on.
@@ -290,9 +292,6 @@ class _Reader:
     def _close(self, *, complete: bool) -> None:
         computation = self.computation
         assert computation is not None
-        for instruction, names in self.pending:
-            instruction.operands = tuple([self._resolve(name, computation) for name in names])
-        self.pending.clear()
         computation.complete = complete
         if computation.instructions:
             self.module.computations.append(computation)

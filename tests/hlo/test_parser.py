@@ -266,16 +266,22 @@ def test_a_fragment_without_a_header() -> None:
     assert missing.users == [module.computations[0].root]
 
 
-def test_forward_references_and_repeated_names() -> None:
-    module = clean(
-        body(
-            "  %late = f32[4]{0} add(%early, %p)",
-            "  %early = f32[4]{0} negate(%p)",
-            "  ROOT %p.1 = f32[4]{0} add(%late, %early)",
-        )
+def test_no_value_leads_back_to_itself() -> None:
+    """XLA refuses operands that are defined further down; here a stand-in takes their place."""
+    module = body(
+        "  %late = f32[4]{0} add(%early, %p)",
+        "  %early = f32[4]{0} negate(%late)",
+        "  %own = f32[4]{0} bitcast(%own)",
+        "  ROOT %p.1 = f32[4]{0} add(%late, %early)",
     )
-    late = instruction(module, "late")
-    assert late.operands == (instruction(module, "early"), instruction(module, "p"))
+    early, late = (instruction(module, name) for name in ("early", "late"))
+    assert [operand.opcode for operand in late.operands] == [MISSING, "parameter"]
+    assert early.operands == (late,)
+    assert [operand.opcode for operand in instruction(module, "own").operands] == [MISSING]
+    assert module.entry.root.operands == (late, early)
+
+
+def test_repeated_names() -> None:
     twice = body(
         "  %a = f32[4]{0} negate(%p)", "  %a = f32[4]{0} tanh(%a)", "  ROOT %b = f32[4]{0} exp(%a)"
     )
