@@ -138,9 +138,9 @@ class Instruction:
     def called_computations(self) -> tuple["Computation", ...]:
         """The computations it calls, in the order of the attributes; unknown names are left out."""
         if self._called is None:
-            module = self.computation.module
-            found = (module.computation(name) for name in self.called_names())
-            self._called = tuple(computation for computation in found if computation is not None)
+            names = self.called_names()
+            known = self.computation.module._by_name
+            self._called = tuple([known[name] for name in names if name in known]) if names else ()
         return self._called
 
     def called_names(self) -> tuple[str, ...]:
@@ -252,22 +252,18 @@ class Computation:
         return self._by_name.get(name)
 
     def link_users(self) -> None:
-        """Fills in the users of every instruction here."""
+        """Fills in the users of every instruction here, and of the stand-ins among operands."""
         for instruction in self.instructions:
             instruction._users = []
         for instruction in self.instructions:
             operands = instruction.operands
-            if len(operands) == 1:
-                self._users_of(operands[0]).append(instruction)
-            else:
-                for operand in dict.fromkeys(operands):
-                    self._users_of(operand).append(instruction)
-
-    @staticmethod
-    def _users_of(operand: Instruction) -> list[Instruction]:
-        if operand._users is None:
-            operand._users = []
-        return operand._users
+            if len(operands) > 1:
+                operands = tuple(dict.fromkeys(operands))
+            for operand in operands:
+                users = operand._users
+                if users is None:
+                    users = operand._users = []
+                users.append(instruction)
 
     def __repr__(self) -> str:
         return f"<Computation %{self.name}, {len(self.instructions)} instructions>"
