@@ -8,6 +8,7 @@ left out: their buffer is the table of pointers, whose size says nothing about p
 extra `aot`.
 """
 
+import argparse
 import sys
 from collections import Counter
 from pathlib import Path
@@ -21,11 +22,14 @@ from buffer_assignment import array_values  # noqa: E402
 
 
 def main() -> None:
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    arguments.add_argument("generation", nargs="*", help=", ".join(TOPOLOGIES))
+    generations = arguments.parse_args().generation or list(TOPOLOGIES)
     print(
         f"{'chip':>5} {'programs':>8} {'values':>7} {'shapes':>7} {'equal':>7} "
         f"{'padded':>7} {'nominal':>7}"
     )
-    for generation in sys.argv[1:] or TOPOLOGIES:
+    for generation in generations:
         programs = compile_for(generation, PADDED_SIZES)
         counts: Counter[str] = Counter()
         distinct: set[str] = set()

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from hlo_tools.analysis.collectives import Collective
 from hlo_tools.findings import Finding
 from hlo_tools.hlo.module import Instruction
-from passes.graph import consumers, fused
+from passes.graph import consumers
 from passes.rule import Price, RuleContext, rule
 from passes.words import array, nbytes
 
@@ -113,7 +113,7 @@ def _slices(reader: Instruction, number: int) -> list[Instruction]:
     """The slices of an operand at this device's place, if a reader takes nothing else of it."""
     if reader.opcode == "dynamic-slice" and number == 0:
         return [reader] if _by_partition(reader.operands[1:], {}) else []
-    computation = fused(reader)
+    computation = reader.fused_computation
     if computation is None or number >= len(computation.parameters):
         return []
     outside = dict(zip(computation.parameters, reader.operands, strict=False))
@@ -138,7 +138,7 @@ def _by_partition(places: tuple[Instruction, ...], outside: dict[Instruction, In
         instruction = stack.pop()
         if instruction.opcode in _IDS:
             return True
-        computation = fused(instruction)
+        computation = instruction.fused_computation
         if computation is not None and any(i.opcode in _IDS for i in computation.instructions):
             return True
         sources = list(instruction.operands)

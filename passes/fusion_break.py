@@ -31,7 +31,6 @@ from passes.graph import (
     ELEMENTWISE,
     MATMULS,
     consumers,
-    fused,
 )
 from passes.rule import RuleContext, rule
 from passes.unfused_elementwise import lone_opcode
@@ -128,7 +127,7 @@ def _may_produce(ctx: RuleContext, instruction: Instruction) -> bool:
         return True
     if instruction.opcode in ELEMENTWISE:
         return True
-    computation = fused(instruction)
+    computation = instruction.fused_computation
     if computation is None:
         return False
     if not ctx.facts.work.inside(computation) <= _POINTWISE | DATA_MOVEMENT | MATMULS:
@@ -147,7 +146,7 @@ def _may_consume(ctx: RuleContext, value: Instruction, reader: Instruction) -> b
         return True
     if reader.opcode in ELEMENTWISE:
         return reader.shape.element_count == value.shape.element_count
-    computation = fused(reader)
+    computation = reader.fused_computation
     if computation is None or not ctx.facts.work.inside(computation) <= _FUSIBLE:
         return False
     parameters = computation.parameters
@@ -234,17 +233,11 @@ def _cause(
 
 def _boundary(value: Instruction, reader: Instruction) -> list[str]:
     """The ops that rearrange elements where the value is made or first read."""
+    maker = value.operands[0] if value.opcode == "get-tuple-element" else value
     found: set[str] = set()
-    made = (
-        fused(value if value.opcode == "fusion" else value.operands[0]) if value.operands else None
-    )
-    if made is not None:
-        found.update(
-            i.opcode for i in made.instructions if i.opcode in DATA_MOVEMENT or i.opcode in _INDEXED
-        )
-    read = fused(reader)
-    if read is not None:
-        found.update(
-            i.opcode for i in read.instructions if i.opcode in DATA_MOVEMENT or i.opcode in _INDEXED
-        )
+    for fusion in (maker, reader):
+        computation = fusion.fused_computation
+        if computation is not None:
+            opcodes = {i.opcode for i in computation.instructions}
+            found |= opcodes & (DATA_MOVEMENT | _INDEXED)
     return sorted(found)

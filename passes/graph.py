@@ -81,14 +81,6 @@ def tuple_index(instruction: Instruction) -> int:
     return int(value) if value and value.isascii() and value.isdigit() else -1
 
 
-def fused(instruction: Instruction) -> Computation | None:
-    """The computation of a fusion; `None` for anything else."""
-    if instruction.opcode != "fusion":
-        return None
-    called = instruction.called_computations
-    return called[0] if called else None
-
-
 class Work:
     """What the instructions of one module do, fusions looked into once."""
 
@@ -105,7 +97,7 @@ class Work:
 
     def opcodes(self, instruction: Instruction) -> frozenset[str]:
         """What an instruction does: its opcode, or for a fusion those inside it."""
-        computation = fused(instruction)
+        computation = instruction.fused_computation
         if computation is None:
             return frozenset({instruction.opcode})
         return self.inside(computation)
@@ -115,14 +107,14 @@ class Work:
         if instruction.opcode in MATMULS:
             yield instruction
             return
-        computation = fused(instruction)
+        computation = instruction.fused_computation
         if computation is not None and not MATMULS.isdisjoint(self.inside(computation)):
             yield from (i for i in computation.instructions if i.opcode in MATMULS)
 
 
 def element_maker(instruction: Instruction, index: int) -> Instruction:
     """What makes one element of a fusion's tuple, inside the fusion; else the instruction."""
-    computation = fused(instruction)
+    computation = instruction.fused_computation
     if computation is None:
         return instruction
     root = computation.root

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from hlo_tools.findings import Finding
 from hlo_tools.hlo.module import Instruction
 from hlo_tools.hlo.shape import Shape
-from passes.graph import Work, consumers, fused, producer, same_layout
+from passes.graph import Work, consumers, producer, same_layout
 from passes.rule import RuleContext, rule
 from passes.words import array, layout, role
 
@@ -77,7 +77,7 @@ def relayout_source(instruction: Instruction, work: Work) -> Shape | None:
         return None if same_layout(source, instruction.shape) else source
     if instruction.opcode == "transpose":
         return source
-    computation = fused(instruction)
+    computation = instruction.fused_computation
     if computation is None:
         return None
     done = work.inside(computation)

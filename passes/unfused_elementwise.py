@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from hlo_tools.findings import Finding
 from hlo_tools.hlo.module import Instruction
-from passes.graph import DATA_MOVEMENT, ELEMENTWISE, consumers, fused, producer
+from passes.graph import DATA_MOVEMENT, ELEMENTWISE, consumers, producer
 from passes.rule import RuleContext, rule
 from passes.words import array, is_kernel, role
 
@@ -75,7 +75,7 @@ def lone_opcode(ctx: RuleContext, instruction: Instruction) -> str | None:
         return None
     if instruction.opcode in ALONE:
         return instruction.opcode if instruction.shape.is_array else None
-    computation = fused(instruction)
+    computation = instruction.fused_computation
     if computation is None:
         return None
     done = ctx.facts.work.inside(computation)

@@ -3,7 +3,7 @@
 from hlo_tools.analysis.collectives import Collective
 from hlo_tools.hlo.module import Instruction
 from hlo_tools.hlo.shape import Shape, format_layout
-from passes.graph import MATMULS, fused
+from passes.graph import MATMULS
 
 
 def nbytes(count: float) -> str:
@@ -76,7 +76,7 @@ def role(instruction: Instruction, op_name: str | None = None) -> str:
         return role(source, op_name)
     if instruction.opcode == "tuple":
         return "the program's result" if instruction.computation.is_entry else "the loop's carry"
-    computation = fused(instruction)
+    computation = instruction.fused_computation
     body = computation.instructions if computation is not None else [instruction]
     if any(i.opcode in MATMULS for i in body):
         return f"the matmul {name}"

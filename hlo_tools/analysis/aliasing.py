@@ -22,7 +22,6 @@ UPDATING = frozenset({"dynamic-update-slice", "scatter"})
 _HOLDS_UPDATES = UPDATING | {"fusion"}
 _ALIASING = re.compile(r"output_to_operand_aliasing=\{((?:[^{}]|\{[^{}]*\})*)\}")
 _ALIAS = re.compile(r"\{([\d,\s]*)\}:\s*\((\d+),\s*\{([\d,\s]*)\}\)")
-_CALLS = re.compile(r"\bcalls=%?([^\s,={}()]+)")
 MAX_NESTED_FUSIONS = 64
 """How deep fusions within fusions are followed from a result to the update that made it."""
 
@@ -91,8 +90,7 @@ def _index(text: str) -> tuple[int, ...]:
 
 def _updated(instruction: Instruction, text: str) -> dict[int, Place]:
     """Leaves that the fusion's body makes by updating a parameter."""
-    calls = _CALLS.search(text)
-    body = instruction.computation.module.computation(calls[1]) if calls else None
+    body = instruction.fused_computation
     if body is None:
         return {}
     root = body.root
@@ -156,8 +154,7 @@ def shareable_operands(instruction: Instruction) -> tuple[int, ...]:
     if opcode != "fusion":
         return tuple(range(count)) if opcode in SHARING else ()
     text = instruction.attribute_text
-    calls = _CALLS.search(text)
-    body = instruction.computation.module.computation(calls[1]) if calls else None
+    body = instruction.fused_computation
     if body is None:
         return ()
     keeping = _KEEPS_PLACE if _IS_LOOP.search(text) else _KEEPS_VALUE

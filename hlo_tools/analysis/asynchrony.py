@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hlo_tools.analysis.execution import Execution, fused_computation
+from hlo_tools.analysis.execution import Execution
 from hlo_tools.hlo.module import Computation, Instruction, Module, parameter_number
 from hlo_tools.hlo.shape import Shape
 
@@ -333,7 +333,7 @@ class _Chains:
 
     def _body(self, fusion: Instruction) -> Computation | None:
         if fusion not in self._fused:
-            self._fused[fusion] = fused_computation(fusion)
+            self._fused[fusion] = fusion.fused_computation
         return self._fused[fusion]
 
 

@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Literal
 
 from hlo_tools.analysis.asynchrony import COLLECTIVES, Asynchrony, AsyncSpan
-from hlo_tools.analysis.execution import Execution, fused_computation
+from hlo_tools.analysis.execution import Execution
 from hlo_tools.hlo.attributes import ReplicaGroups, find_attribute, parse_replica_groups
 from hlo_tools.hlo.module import MISSING, Computation, Instruction, Module
 from hlo_tools.hlo.shape import Shape
@@ -167,7 +167,7 @@ class Collectives:
                 if span.start is instruction and span.kind in COLLECTIVES:
                     found.append(self._collective(span.kind, instruction, span.operation, span))
             elif role == "fusion" and self._fused.may_hold(instruction.shape):
-                body = fused_computation(instruction)
+                body = instruction.fused_computation
                 inner = self._fused.inner.get(body) if body is not None else None
                 if body is not None and inner is not None:
                     kind = _fused_kind(body, inner)

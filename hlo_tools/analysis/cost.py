@@ -32,7 +32,6 @@ NEGLIGIBLE_BYTES = 1 << 12
 """Instructions with no more than this in device memory need no closer look at what they touch."""
 
 _CYCLES = re.compile(r'"estimated_cycles":"(\d{1,19})"')
-_CALLS = re.compile(r"calls=%?([^\s,={}()]+)")
 _CALLING = frozenset({"while", "call", "conditional"})
 _COPY_STARTS = frozenset(
     {"copy-start", "slice-start", "dynamic-slice-start", "dynamic-update-slice-start"}
@@ -85,7 +84,7 @@ class CostModel:
         self._works = WorkCounter()
         self._counter = TrafficCounter(has_vmem=chip is None or chip.platform == "tpu")
         self._traffic: dict[Instruction, Traffic] = {}
-        self._read: dict[Instruction, tuple[int | None, Computation | None]] = {}
+        self._cycles: dict[Instruction, int | None] = {}
         self._seconds: dict[Instruction, float] = {}
         self._timelines: dict[Computation, _Timeline] = {}
 
@@ -106,27 +105,19 @@ class CostModel:
             return NO_TRAFFIC
         found = self._traffic.get(instruction)
         if found is None:
-            called = self._attributes(instruction)[1] if instruction.opcode == "fusion" else None
+            called = instruction.fused_computation
             found = self._traffic[instruction] = self._counter.of(instruction, called)
         return found
 
     def compiler_cycles(self, instruction: Instruction) -> int | None:
         """The compiler's `estimated_cycles`, where the text has one."""
-        return self._attributes(instruction)[0]
-
-    def _attributes(self, instruction: Instruction) -> tuple[int | None, Computation | None]:
-        """Estimated cycles and, for a fusion, its computation: from one look at the text."""
-        found = self._read.get(instruction)
-        if found is None:
-            text = instruction.attribute_text
-            match = _CYCLES.search(text)
+        try:
+            return self._cycles[instruction]
+        except KeyError:
+            match = _CYCLES.search(instruction.attribute_text)
             cycles = int(match[1]) if match else NOT_ESTIMATED
-            called = None
-            if instruction.opcode == "fusion" and (name := _CALLS.search(text)):
-                called = self.module.computation(name[1])
-            found = (cycles if cycles < NOT_ESTIMATED else None, called)
-            self._read[instruction] = found
-        return found
+            found = self._cycles[instruction] = cycles if cycles < NOT_ESTIMATED else None
+            return found
 
     def seconds(self, instruction: Instruction) -> float:
         """Seconds for which it holds up the step; 0 without a chip.
@@ -166,7 +157,7 @@ class CostModel:
             return 0.0
         if instruction.opcode == "custom-call" and is_free_call(instruction):
             return 0.0
-        cycles = self._attributes(instruction)[0]
+        cycles = self.compiler_cycles(instruction)
         if cycles is not None and chip.clock_hz:
             return cycles / chip.clock_hz
         return self.model_seconds(instruction)

@@ -181,12 +181,6 @@ class Execution:
         return loops, wrappers
 
 
-def fused_computation(fusion: Instruction) -> Computation | None:
-    """The computation that a fusion runs; `None` where the text does not define it."""
-    called = fusion.called_computations
-    return called[0] if called else None
-
-
 def _calls(computation: Computation) -> Iterator[tuple[_CallSite, Computation]]:
     """The computations that run when this one does, call by call."""
     for instruction in computation.instructions:

@@ -143,6 +143,14 @@ class Instruction:
             self._called = tuple([known[name] for name in names if name in known]) if names else ()
         return self._called
 
+    @property
+    def fused_computation(self) -> "Computation | None":
+        """The computation that a fusion runs; `None` for other opcodes, or if it is not defined."""
+        if self.opcode != "fusion":
+            return None
+        called = self.called_computations
+        return called[0] if called else None
+
     def called_names(self) -> tuple[str, ...]:
         """The names of the computations it calls, whether or not the text defines them."""
         if self.opcode in _LEAF_OPCODES:
