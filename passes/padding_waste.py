@@ -42,13 +42,13 @@ SMALLEST_BUFFER = 4096
 
 @rule(id="HLO301", name="padding-waste", options={"min_waste": 0.25})
 def check(ctx: RuleContext) -> Iterator[Finding]:
-    """One finding for the padded buffers of one type in one computation; the first is blamed."""
-    groups: dict[tuple[str, Computation], list[_Padded]] = defaultdict(list)
+    """One finding for the buffers of one type and layout in a computation; the first is blamed."""
+    groups: dict[tuple[str, str, Computation], list[_Padded]] = defaultdict(list)
     least = ctx.number("min_waste")
     for instruction in _buffers(ctx):
         for index, leaf in enumerate(instruction.shape.leaves()):
             if _wasteful(leaf, least):
-                key = (array(leaf), instruction.computation)
+                key = (array(leaf), layout(leaf), instruction.computation)
                 groups[key].append(_Padded(instruction=instruction, index=index, shape=leaf))
     for buffers in groups.values():
         price = _price(ctx, buffers)
@@ -172,7 +172,8 @@ def _fix(shape: Shape) -> str:
     if worst is None:
         return "choose dimensions that are multiples of the tile"
     size, full = shape.dimensions[worst], grown[worst]
-    if size == 1:
+    along_lanes = shape.layout is not None and shape.layout.minor_to_major[0] == worst
+    if size == 1 and along_lanes:
         return (
             "keep one value a row along the lanes: drop the trailing dimension of 1 "
             "(`keepdims=False`), or store it as `[1, n]` instead of `[n, 1]`"
@@ -180,9 +181,11 @@ def _fix(shape: Shape) -> str:
     down = _largest_multiple_below(size, shape, worst)
     if down and (size - down) / size <= 0.1:
         return f"{size} is just over {down}: use {down}, or fill up to {full}, which costs the same"
+    place, granule = ("lanes", "128") if along_lanes else ("sublanes", "the tile's rows")
     return (
-        f"{full} in dimension {worst} would cost the same; fold another dimension into it, or "
-        "put a dimension that is a multiple of 128 last"
+        f"dimension {worst} of size {size} lies along the {place}, where up to {full} would cost "
+        f"the same: fold another dimension into it, or order the computation so that a dimension "
+        f"of a multiple of {granule} lies there"
     )
 
 
