@@ -12,6 +12,7 @@ import pytest
 from linting import ROOT, lint, read_dump
 
 from hlo_tools.findings import Finding
+from hlo_tools.io import ModuleText, read_inputs
 
 DUMPS = sorted((ROOT / "fixtures" / "planted" / "hlo").glob("*_bad.hlo.txt*"))
 _NAMED = re.compile(r"^(\s+(?:ROOT )?)%(\S+) = ", re.MULTILINE)
@@ -63,6 +64,18 @@ def test_findings_do_not_depend_on_how_the_text_is_written(
     expected = lint(text, chip="v5e").findings
     assert essence(lint(changed, chip="v5e").findings) == essence(expected)
     assert expected, "a planted dump without a finding shows nothing"
+
+
+def test_line_ends_of_windows_change_nothing(tmp_path: Path) -> None:
+    """CRLF files, as read from disk, give the same findings at the same lines."""
+    for dump in DUMPS[:6]:
+        text = read_dump(dump)
+        path = tmp_path / "dump.txt"
+        path.write_bytes(text.replace("\n", "\r\n").encode())
+        (item,) = read_inputs([str(path)])
+        assert isinstance(item, ModuleText)
+        found = lint(item.text, chip="v5e").findings
+        assert found == lint(text, chip="v5e").findings
 
 
 def test_fingerprints_are_unique_in_a_module() -> None:
