@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from linting import ROOT, lint, read_dump
+from linting import ROOT, lint, read_dump, settings
 
 from hlo_tools.findings import Finding
 from hlo_tools.io import ModuleText, read_inputs
+from passes.runner import lint_text
 
 DUMPS = sorted((ROOT / "fixtures" / "planted" / "hlo").glob("*_bad.hlo.txt*"))
 _NAMED = re.compile(r"^(\s+(?:ROOT )?)%(\S+) = ", re.MULTILINE)
@@ -74,8 +75,10 @@ def test_line_ends_of_windows_change_nothing(tmp_path: Path) -> None:
         path.write_bytes(text.replace("\n", "\r\n").encode())
         (item,) = read_inputs([str(path)])
         assert isinstance(item, ModuleText)
-        found = lint(item.text, chip="v5e").findings
-        assert found == lint(text, chip="v5e").findings
+        result = lint_text(
+            item.text, path="dump.txt", settings=settings(chip="v5e"), start_line=item.start_line
+        )
+        assert result.findings == lint(text, chip="v5e").findings
 
 
 def test_fingerprints_are_unique_in_a_module() -> None:
