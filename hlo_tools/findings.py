@@ -99,8 +99,10 @@ class ModuleSummary:
       instructions: instructions in all computations.
       truncated: the text ended in the middle.
       optimized: the text is what the compiler made, not what it was given; only then is it linted.
-      step_seconds: modelled seconds of one execution; `None` without a chip.
-      peak_hbm_bytes: modelled peak of device memory, arguments and outputs included.
+      step_seconds: modelled seconds of one execution; `None` without a chip, and for a module that
+        is not optimised yet.
+      peak_hbm_bytes: modelled peak of device memory, arguments and outputs included; `None` for a
+        module that is not optimised yet.
       unknown_trip_counts: loops whose number of trips is not in the dump (each counted once).
     """
 

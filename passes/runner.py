@@ -84,9 +84,10 @@ def _lint(
         provenance=provenance,
         floor=settings.min_saving * NEGLIGIBLE,
     )
-    step_seconds = facts.cost.step_seconds if chip else None
+    # Of what is not compiled yet, neither the time nor the memory says anything.
+    step_seconds = facts.cost.step_seconds if chip and facts.optimized else None
     clock.lap("cost")
-    peak = facts.peak_hbm_bytes
+    peak = facts.peak_hbm_bytes if facts.optimized else None
     clock.lap("memory")
     findings: list[Finding] = []
     problems: list[Problem] = []

@@ -194,3 +194,4 @@ def test_text_that_no_compiler_has_optimised_is_not_judged() -> None:
     result = lint(text, chip="v5e")
     assert result.findings == ()
     assert not result.summary.optimized
+    assert result.summary.step_seconds is None
