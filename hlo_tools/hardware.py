@@ -356,24 +356,43 @@ def _joined(words: list[str]) -> str:
     return joined.removeprefix("tpu") or joined
 
 
-EVIDENCE_CHARS = 8_000_000
+EVIDENCE_CHARS = 4_000_000
 """How much of a module's text is searched for signs of its backend: every kind of sign recurs
 throughout a dump, and a search through hundreds of megabytes would cost more than parsing."""
 
-_TPU_SIGNS = re.compile(
-    r"[{},\d]:T\(\d|\"(?:window_config|scoped_memory_configs|flag_configs)\":|"
-    r"custom_call_target=\"(?:tpu_custom_call|AllocateBuffer|ConcatBitcast)\".*scoped_memory"
+_TPU_SIGNS = (
+    *(f"{before}:T(" for before in "{0123456789"),
+    '"window_config":', '"scoped_memory_configs":', '"flag_configs":',
+)  # fmt: skip
+_GPU_SIGNS = (
+    '"operation_queue_id"', '"wait_on_operation_queues"', '"fusion_backend_config"', "kind=kInput",
+    "fingerprint_before_lhs=",
+    *(
+        f'custom_call_target="{target}'
+        for target in (
+            "__cublas", "__cudnn", "__cusolver", "__cusparse", "__cub$", "__triton",
+            "triton_kernel_call", "__nccl", "CuteDSL", "te_",
+        )
+    ),
+)  # fmt: skip
+_CPU_SIGNS = (
+    '"outer_dimension_partitions"', "__ynn_fusion", "__onednn", "__xla_cpu", "xla_cpu_",
+    "to_apply=%parallel_",
+    *(f'custom_call_target="{target}' for target in ("__cpu$", "__llvm", "Eigen", "ducc_fft")),
+)  # fmt: skip
+_NEURON_SIGNS = ('custom_call_target="AwsNeuron',)
+_SIGNS: tuple[tuple[Backend, tuple[str, ...]], ...] = (
+    ("tpu", _TPU_SIGNS),
+    ("neuron", _NEURON_SIGNS),
+    ("cpu", _CPU_SIGNS),
+    ("gpu", _GPU_SIGNS),
 )
-_GPU_SIGNS = re.compile(
-    r"\"(?:operation_queue_id|wait_on_operation_queues|fusion_backend_config)\"|"
-    r"custom_call_target=\"(?:__cu[a-z]+\$|__triton|triton_kernel_call|__nccl|CuteDSL|te_[a-z_]+_ffi)|"
-    r"\bkind=kInput\b|fingerprint_before_lhs="
-)
-_CPU_SIGNS = re.compile(
-    r"\"(?:outer_dimension_partitions)\"|__ynn_fusion|__onednn|__xla_cpu|"
-    r"custom_call_target=\"(?:__cpu\$|__llvm|Eigen|ducc_fft)|xla_cpu_|to_apply=%parallel_"
-)
-_NEURON_SIGNS = re.compile(r"custom_call_target=\"AwsNeuron")
+
+
+def _evidence(module: Module) -> str:
+    """The text to search: from the first computation on, below the tables of source places."""
+    start = module.computations[0].at if module.computations else 0
+    return module.text[start : start + EVIDENCE_CHARS]
 
 
 def detect_backend(module: Module) -> Backend:
@@ -384,15 +403,10 @@ def detect_backend(module: Module) -> Backend:
     `AwsNeuron*` calls. A module from before optimisation carries none and is `unknown`, as is a
     small one that happens to show no sign.
     """
-    text = module.text[:EVIDENCE_CHARS]
-    if _TPU_SIGNS.search(text):
-        return "tpu"
-    if _NEURON_SIGNS.search(text):
-        return "neuron"
-    if _CPU_SIGNS.search(text):
-        return "cpu"
-    if _GPU_SIGNS.search(text):
-        return "gpu"
+    text = _evidence(module)
+    for backend, signs in _SIGNS:
+        if any(sign in text for sign in signs):
+            return backend
     return "unknown"
 
 
@@ -407,8 +421,8 @@ def detect_chip(module: Module) -> Chip | None:
     into one device (`megacore_config`), and a v5p dump keeps its on-chip buffers in `S(1)`.
     v5e, v6e and 7x print the same text.
     """
-    text = module.text[:EVIDENCE_CHARS]
-    if not _TPU_SIGNS.search(text):
+    text = _evidence(module)
+    if not any(sign in text for sign in _TPU_SIGNS):
         return None
     if _V4_MEMORY.search(text):
         return as_compiled(_BY_NAME["v4"], module)
@@ -425,6 +439,6 @@ def as_compiled(chip: Chip, module: Module) -> Chip:
     """
     if chip.cores == 1:
         return chip
-    text = module.text[:EVIDENCE_CHARS]
+    text = _evidence(module)
     joined = _MEGACORE in text or '"estimated_cycles"' not in text
     return chip if joined else chip.single_core

@@ -249,6 +249,11 @@ class Computation:
         return (text[self._end : line_end] if line_end >= 0 else text[self._end :]).rstrip()
 
     @property
+    def at(self) -> int:
+        """Where it begins: an offset into the text of its module."""
+        return self._at
+
+    @property
     def line(self) -> int:
         """1-based line of its header in the text."""
         return self.module.line_at(self._at)
