@@ -7,6 +7,7 @@ from hlo_tools.hlo.module import Instruction, Module
 from hlo_tools.hlo.shape import Shape
 from passes.graph import element_maker, producer, tuple_index
 
+_DONOR = re.compile(r"\((\d+),\s*\{")
 _ALIAS = re.compile(r"\{([\d,\s]*)\}:\s*\((\d+),\s*\{([\d,\s]*)\}")
 
 
@@ -36,6 +37,15 @@ def aliases(module: Module) -> tuple[Alias, ...]:
         )
         for match in _ALIAS.finditer(text)
     )
+
+
+def donated_parameters(module: Module) -> set[int]:
+    """The numbers of the arguments that the caller gives up, aliased by a result or not.
+
+    What is donated without a result that could take its place stands in `buffer_donor`.
+    """
+    donors = _DONOR.findall(module.attribute("buffer_donor") or "")
+    return {alias.parameter for alias in aliases(module)} | {int(number) for number in donors}
 
 
 def _path(text: str) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from hlo_tools.findings import Finding, Severity
 from hlo_tools.hlo.module import Instruction
 from hlo_tools.hlo.shape import Shape
-from passes.donation import Result, aliases, results
+from passes.donation import Result, aliases, donated_parameters, results
 from passes.graph import producer, same_layout
 from passes.loop_carried_copy import plain_copy
 from passes.rule import RuleContext, rule
@@ -50,9 +50,8 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
 def _missing(ctx: RuleContext) -> Iterator[Finding]:
     module = ctx.facts.module
     assert module.entry is not None
-    known = aliases(module)
-    taken = {alias.output for alias in known}
-    donated = {alias.parameter for alias in known}
+    taken = {alias.output for alias in aliases(module)}
+    donated = donated_parameters(module)
     free: dict[object, list[Instruction]] = defaultdict(list)
     for number, parameter in enumerate(module.entry.parameters):
         if number not in donated and parameter.shape.is_array and parameter.shape.dimensions:

@@ -184,6 +184,27 @@ def test_an_argument_that_is_passed_on_unchanged_is_no_missed_update() -> None:
     assert warned(updated, "HLO203")
 
 
+@pytest.mark.parametrize(
+    ("attribute", "expected"),
+    [
+        ("", True),
+        (", input_output_alias={ {0}: (0, {}, may-alias) }", False),
+        (", buffer_donor={ (0, {}) }", False),
+        (", buffer_donor={ (2, {}) }", True),
+    ],
+)
+def test_what_the_header_calls_donated_is_not_missing(attribute: str, expected: bool) -> None:
+    """An argument may be given up without a result that takes its place."""
+    body = program(
+        f"  %new = {BIG} subtract(%p0, %p1)\n  ROOT %out = ({BIG}, f32[]) tuple(%new, %p2)",
+        parameters=3,
+    )
+    header = HEADER.replace("num_partitions=8", "num_partitions=8" + attribute)
+    found = lint(header + body, chip="v5e", select=("HLO203",)).findings
+    first = [f for f in found if f.severity >= Severity.WARNING and f.instruction == "p0"]
+    assert bool(first) == expected
+
+
 def test_text_that_no_compiler_has_optimised_is_not_judged() -> None:
     """Before optimisation every op stands alone, and no layout has been chosen."""
     text = (
