@@ -67,6 +67,16 @@ def test_findings_do_not_depend_on_how_the_text_is_written(
     assert expected, "a planted dump without a finding shows nothing"
 
 
+def test_fingerprints_do_not_depend_on_lines_added_above_in_the_source() -> None:
+    """A baseline outlives edits elsewhere in the file."""
+    for dump in DUMPS:
+        text = read_dump(dump)
+        moved = re.sub(r"\b((?:end_)?line)=(\d+)", lambda m: f"{m[1]}={int(m[2]) + 40}", text)
+        before, after = (lint(t, chip="v5e").findings for t in (text, moved))
+        assert {f.fingerprint for f in before} == {f.fingerprint for f in after}
+        assert [f.source for f in before] != [f.source for f in after]
+
+
 def test_line_ends_of_windows_change_nothing(tmp_path: Path) -> None:
     """CRLF files, as read from disk, give the same findings at the same lines."""
     for dump in DUMPS[:6]:
