@@ -104,6 +104,7 @@ class ModuleSummary:
       peak_hbm_bytes: modelled peak of device memory, arguments and outputs included; `None` for a
         module that is not optimised yet.
       unknown_trip_counts: loops whose number of trips is not in the dump (each counted once).
+      opaque_calls: custom calls whose arithmetic the dump does not show, priced by their traffic.
     """
 
     path: str
@@ -117,6 +118,7 @@ class ModuleSummary:
     step_seconds: float | None
     peak_hbm_bytes: int | None
     unknown_trip_counts: int = 0
+    opaque_calls: int = 0
     optimized: bool = True
 
 

@@ -124,6 +124,7 @@ def _lint(
         step_seconds=step_seconds,
         peak_hbm_bytes=peak,
         unknown_trip_counts=len(facts.execution.unknown_loops),
+        opaque_calls=facts.cost.opaque_calls if facts.optimized else 0,
     )
     clock.lap("findings")
     return ModuleResult(

@@ -219,6 +219,18 @@ class CostModel:
         """Operations of one step, opaque calls left out."""
         return sum(times * (self.flops(i) or 0) for i, times, _, _ in self._priced)
 
+    @cached_property
+    def opaque_calls(self) -> int:
+        """How many of the step's custom calls move bytes, but show neither work nor cycles."""
+        return sum(
+            1
+            for instruction, _, _, moved in self._priced
+            if instruction.opcode == "custom-call"
+            and moved
+            and self.work(instruction) is None
+            and self.compiler_cycles(instruction) is None
+        )
+
     def costly(self, share: float) -> Iterator[Instruction]:
         """The executed instructions that take that share of the step's time or traffic.
 

@@ -67,6 +67,7 @@ def _module(module: ModuleSummary) -> dict[str, object]:
         "step_seconds": _finite(module.step_seconds),
         "peak_hbm_bytes": module.peak_hbm_bytes,
         "unknown_trip_counts": module.unknown_trip_counts,
+        "opaque_calls": module.opaque_calls,
     }
 
 

@@ -167,6 +167,9 @@ def remarks(outcome: Outcome) -> Iterator[str]:
                 f"{name} is not optimised yet: lint what the compiler made of it, for example the "
                 "`*.after_optimizations.txt` beside it"
             )
+        if module.opaque_calls:
+            calls = count(module.opaque_calls, "custom call")
+            yield f"{name}: {calls} of unknown arithmetic, priced by the bytes moved alone"
         if module.unknown_trip_counts:
             loops = count(module.unknown_trip_counts, "loop")
             yield f"{name}: {loops} of unknown trip count, taken to run once"

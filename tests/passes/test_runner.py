@@ -57,3 +57,10 @@ def test_without_metadata_findings_have_no_place_but_still_come() -> None:
     findings = lint(bare, chip="v6e", select=("HLO201",)).findings
     assert findings
     assert all(f.source is None for f in findings)
+
+
+def test_kernels_that_hide_their_arithmetic_are_counted() -> None:
+    """A step with a kernel of unknown arithmetic takes longer than modelled: the reader is told."""
+    assert lint(read_dump(DUMP), chip="v6e").summary.opaque_calls == 1
+    plain = DUMP.with_name("fusion_break_barrier_v6e_bad.hlo.txt")
+    assert lint(read_dump(plain), chip="v6e").summary.opaque_calls == 0

@@ -151,6 +151,7 @@ def sample_outcome() -> Outcome:
                 step_seconds=0.0141,
                 peak_hbm_bytes=9_876_543_210,
                 unknown_trip_counts=1,
+                opaque_calls=2,
             ),
         ),
         findings=(note, sample_finding(), silenced, collective, copy),
@@ -259,6 +260,7 @@ modules = st.builds(
     step_seconds=st.none() | _floats,
     peak_hbm_bytes=st.none() | _counts,
     unknown_trip_counts=st.integers(0, 3),
+    opaque_calls=st.integers(0, 3),
 )
 outcomes = st.builds(
     Outcome,
