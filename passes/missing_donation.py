@@ -140,10 +140,15 @@ def _missing_message(
 
 
 def _missing_fix(ctx: RuleContext, parameters: list[Instruction]) -> str:
-    name = _name(ctx, parameters[0]).partition("[")[0].partition(".")[0]
+    # `params['w']` and `state[0].mu` are leaves of the arguments `params` and `state`.
+    leaves = (_name(ctx, parameter) for parameter in parameters)
+    names = dict.fromkeys(leaf.partition("[")[0].partition(".")[0] for leaf in leaves)
+    listed = ", ".join(repr(name) for name in list(names)[:4])
+    rest = ", ..." if len(names) > 4 else "," if len(names) == 1 else ""
+    what, whose = ("argument", "its old value") if len(names) == 1 else ("arguments", "old values")
     return (
-        f"donate the argument if the caller does not need its old value: "
-        f"`jax.jit(step, donate_argnames=({name!r},))`"
+        f"donate the {what} if the caller does not need {whose}: "
+        f"`jax.jit(step, donate_argnames=({listed}{rest}))`"
     )
 
 
