@@ -1,0 +1,1 @@
+"""Kernels as an op graph: typed SSA with structured control flow."""

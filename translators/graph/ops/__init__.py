@@ -1,0 +1,1 @@
+"""What the graph can hold: each op once, with its types, its rules and its meaning."""
