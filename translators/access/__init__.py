@@ -1,0 +1,1 @@
+"""Which elements of which array a kernel touches, from its pointer arithmetic."""
