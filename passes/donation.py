@@ -8,7 +8,7 @@ from hlo_tools.hlo.shape import Shape
 from passes.graph import element_maker, producer, tuple_index
 
 _DONOR = re.compile(r"\((\d+),\s*\{")
-_ALIAS = re.compile(r"\{([\d,\s]*)\}:\s*\((\d+),\s*\{([\d,\s]*)\}")
+_ALIAS = re.compile(r"\{([\d,\s]*)\}:\s*\((\d+),\s*\{[\d,\s]*\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,12 +18,10 @@ class Alias:
     Attributes:
       output: index path into the result; empty for a result that is no tuple.
       parameter: the number of the argument.
-      parameter_index: index path into the argument; empty for an array.
     """
 
     output: tuple[int, ...]
     parameter: int
-    parameter_index: tuple[int, ...]
 
 
 def aliases(module: Module) -> tuple[Alias, ...]:
@@ -33,7 +31,6 @@ def aliases(module: Module) -> tuple[Alias, ...]:
         Alias(
             output=_path(match[1]),
             parameter=int(match[2]),
-            parameter_index=_path(match[3]),
         )
         for match in _ALIAS.finditer(text)
     )
