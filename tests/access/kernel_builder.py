@@ -166,6 +166,62 @@ class Kernel:
             self.builder.op("scf.yield", *yielded)
         return self.builder.op("scf.for", *bounds, *initial, regions=(region,)).results
 
+    def fold(
+        self,
+        name: str,
+        values: Sequence[Value],
+        axis: int,
+        body: Callable[[tuple[Value, ...]], Sequence[Value]],
+    ) -> tuple[Value, ...]:
+        """A `tt.reduce` or `tt.scan`; `body` combines the elements of two places."""
+        elements = [element_of(each.type) for each in values]
+        region = make_region([*elements, *elements])
+        with self.builder.inside(region):
+            self.builder.op(f"{name}.return", *body(region.arguments))
+        shape = shape_of(values[0].type)
+        kept = shape if name == "tt.scan" else (*shape[:axis], *shape[axis + 1 :])
+        types = [shaped(kept, each) for each in elements]
+        attributes = {"reverse": False} if name == "tt.scan" else {}
+        return self.builder.op(
+            name, *values, results=types, regions=(region,), axis=axis, **attributes
+        ).results
+
+    def repeat(
+        self,
+        initial: Sequence[Value],
+        test: Callable[[tuple[Value, ...]], tuple[Value, Sequence[Value]]],
+        body: Callable[[tuple[Value, ...]], Sequence[Value]],
+    ) -> tuple[Value, ...]:
+        """A `scf.while`; `test` gives whether to go on, and what is handed on."""
+        before = make_region(tuple(each.type for each in initial))
+        with self.builder.inside(before):
+            condition, handed = test(before.arguments)
+            self.builder.op("scf.condition", condition, *handed)
+        after = make_region(tuple(each.type for each in handed))
+        with self.builder.inside(after):
+            self.builder.op("scf.yield", *body(after.arguments))
+        types = [each.type for each in handed]
+        return self.builder.op(
+            "scf.while", *initial, results=types, regions=(before, after)
+        ).results
+
+    def choose(
+        self,
+        condition: Value,
+        held: Callable[[], Sequence[Value]],
+        otherwise: Callable[[], Sequence[Value]],
+    ) -> tuple[Value, ...]:
+        """A `scf.if` with results."""
+        regions = []
+        for write in (held, otherwise):
+            region = make_region()
+            with self.builder.inside(region):
+                given = write()
+                self.builder.op("scf.yield", *given)
+            regions.append(region)
+        types = [each.type for each in given]
+        return self.builder.op("scf.if", condition, results=types, regions=regions).results
+
     def branch(
         self,
         condition: Value,

@@ -11,7 +11,7 @@ from translators.access.delinearize import Position
 from translators.access.explain import explain
 from translators.graph.errors import GraphError
 from translators.graph.graph import Function, Module, Value, make_module
-from translators.graph.types import F32, I32, I64, DescriptorType, PointerType, TensorType
+from translators.graph.types import I32, I64, PointerType
 
 
 def kinds(analysis: Analysis) -> list[AccessClass]:
@@ -570,29 +570,6 @@ def test_an_atomic_is_an_access_with_its_mask() -> None:
     (access,) = analyze(module, launch(module, 1, counts=array("counts", 5))).accesses
     assert access.kind is AccessClass.BLOCK
     assert limits(access) == [("index 0 < 5", True)]
-
-
-def test_a_descriptor_is_listed_and_not_followed() -> None:
-    k = Kernel(x=F32_POINTER)
-    block = TensorType((4, 8), F32)
-    sizes = [k.number(16), k.number(32)]
-    strides = [k.number(32, I64), k.number(1, I64)]
-    made = k.builder.value(
-        "tt.make_tensor_descriptor",
-        k["x"],
-        *sizes,
-        *strides,
-        results=(DescriptorType(block),),
-        padding="zero",
-    )
-    line = k.at("desc.load([0, 8])")
-    k.builder.op("tt.descriptor_load", made, k.number(0), k.number(8), results=(block,))
-    module = k.done()
-    (access,) = analyze(module, launch(module, 1, x=array("x", 16, 32))).accesses
-    assert access.kind is AccessClass.IRREGULAR
-    assert access.reasons[0].op == "tt.descriptor_load"
-    assert access.reasons[0].location is not None
-    assert access.reasons[0].location.line == line
 
 
 def test_a_call_that_touches_memory_is_refused_with_its_line() -> None:

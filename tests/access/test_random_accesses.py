@@ -12,7 +12,7 @@ from kernel_builder import F32_POINTER, I32_POINTER, Kernel, array, launch
 
 from translators.access.launch import Buffer
 from translators.graph.graph import Module, Value
-from translators.graph.types import I32, I64, shape_of
+from translators.graph.types import I32, I64, shape_of, with_element
 
 SMALL = st.integers(-9, 9)
 DIVISORS = st.sampled_from([1, 2, 3, 4, 6, 8, 12, 16])
@@ -53,7 +53,7 @@ class Writer:
         """Adds one more integer made of those in the pool."""
         k, draw = self.kernel, self.draw
         left, right = draw(st.sampled_from(self.pool)), draw(st.sampled_from(self.pool))
-        match draw(st.sampled_from("+-*/%<>&nscu")):
+        match draw(st.sampled_from("+-*/%<>&nscuijgxodra")):
             case "+":
                 made = k.add(left, right)
             case "-":
@@ -77,6 +77,39 @@ class Writer:
                 made = k.builder.value(
                     "arith.select", condition, left, k.to(k.number(3), shape_of(left.type))
                 )
+            case "i":
+                scalars = [each for each in self.pool if not shape_of(each.type)]
+                condition = k.less(draw(st.sampled_from(scalars)), draw(SMALL))
+                left, right = k.together(left, right)
+                (made,) = k.choose(condition, lambda: [k.add(left, 1)], lambda: [right])
+            case "x":
+                made = k.mul(left, right)
+            case "o":
+                name = draw(st.sampled_from(["arith.andi", "arith.ori", "arith.xori"]))
+                made = k.binary(name, left, right)
+            case "d":
+                divisor = k.add(k.binary("arith.andi", right, 3), draw(st.sampled_from([1, -9])))
+                name = draw(st.sampled_from(["arith.divsi", "arith.remsi"]))
+                made = k.binary(name, left, divisor)
+            case "r":
+                count = k.binary("arith.andi", right, 15)
+                name = draw(st.sampled_from(["arith.shrsi", "arith.shrui", "arith.shli"]))
+                made = k.binary(name, left, count)
+            case "a":
+                made = k.builder.value("math.absi", left)
+                wide = with_element(left.type, I64)
+                made = k.builder.value("arith.extui", made, results=(wide,))
+                made = k.builder.value("arith.trunci", k.div(made, 3), results=(left.type,))
+            case "j":
+                joined = k.builder.value("tt.join", *k.together(left, right))
+                made = k.builder.op("tt.split", joined).results[draw(st.integers(0, 1))]
+            case "g":
+                source, places = (k.to(each, self.shape) for each in (left, right))
+                axis = draw(st.integers(0, len(self.shape) - 1))
+                places = k.binary("arith.andi", places, 0 if self.shape[axis] == 1 else 1)
+                if self.shape[axis] == 3:
+                    places = k.sub(2, places)
+                made = k.builder.value("tt.gather", source, places, axis=axis)
             case "c":
                 made = k.binary(
                     draw(st.sampled_from(["arith.floordivsi", "arith.ceildivsi"])),
@@ -167,9 +200,33 @@ def loop(w: Writer, draw: st.DrawFn, depth: int) -> None:
         w.pool[:] = outside
         return moved, grown
 
-    pointer, integer = k.loop(lower, upper, draw(st.integers(1, 3)), (k["x"], start), body)
+    if draw(st.integers(0, 3)) == 0:
+        pointer, integer = run_down(w, draw, start, body)
+    else:
+        pointer, integer = k.loop(lower, upper, draw(st.integers(1, 3)), (k["x"], start), body)
     w.pool.append(integer)
     w.access(pointer)
+
+
+def run_down(w: Writer, draw: st.DrawFn, start: Value, body) -> tuple[Value, ...]:
+    """A `scf.while` of a few rounds around the body of a loop."""
+    k = w.kernel
+    handed_on = draw(st.booleans())
+
+    def test(carried: tuple[Value, ...]) -> tuple[Value, tuple[Value, ...]]:
+        rounds, pointer, integer = carried
+        if handed_on:
+            integer = k.add(integer, rounds)
+        return k.less(rounds, 0, "sgt"), (rounds, pointer, integer)
+
+    def again(carried: tuple[Value, ...]) -> tuple[Value, ...]:
+        rounds, *others = carried
+        moved, grown = body(rounds, tuple(others))
+        pointer = draw(st.sampled_from([others[0], moved]))
+        return k.sub(rounds, 1), pointer, draw(st.sampled_from([others[1], grown]))
+
+    first = k.minimum(draw(st.sampled_from([k.pid(0), k["n"]])), 3)
+    return k.repeat((first, k["x"], start), test, again)[1:]
 
 
 @given(module=programs(), buffer=buffers(), seed=st.integers(0, 5), n=st.integers(-3, 9))

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 
 from translators.access.classify import AccessClass, Reason, Tile, classify, tile_of
 from translators.access.delinearize import Flat, Position, delinearize
+from translators.access.descriptors import DESCRIPTOR_OPS, block_shape
 from translators.access.expression import Affine, Origin, constant
 from translators.access.knowledge import Knowledge
 from translators.access.launch import Buffer, Specialization
 from translators.access.loops import Loop
 from translators.access.masks import Mask, mask_of
+from translators.access.program_axes import ProgramAxes
 from translators.access.states import (
     ALWAYS,
     Assumptions,
     Condition,
+    Described,
     Integer,
     Pointer,
     State,
@@ -24,7 +27,7 @@ from translators.access.states import (
 from translators.access.walk import ACCESS_OPS, Visit, Walker
 from translators.graph.errors import GraphError
 from translators.graph.graph import Function, Module, Op, Value, walk
-from translators.graph.types import IntType, PointerType, element_of, shape_of
+from translators.graph.types import DescriptorType, IntType, PointerType, element_of, shape_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +37,21 @@ class Access:
     Attributes:
       number: which one, in the order of the kernel's text.
       op: the op.
-      shape: that of the pointers; empty for a scalar.
+      shape: that of the pointers, empty for a scalar; through a descriptor that of its block,
+        whose dimensions of 1 the tensor read or written may lack, or of the gathered rows.
       pointer: the buffer and the offset in it, or why that is not known.
       buffer: the array, where the launch says which.
       position: the offset as indices, or why it was not taken apart.
       tiles: one for each dimension of the position.
-      mask: which lanes take part; `None` if the op has no mask.
+      mask: which lanes take part; `None` if the op has no mask. Through a descriptor those take
+        part that lie in the array that it describes.
       guard: which programs and iterations come to it.
       loops: the numbers of the loops around it, outermost first.
       kind: its class.
       reasons: why it is not a better one; empty for a block.
       assumptions: what all that rests on, besides what the launch proves.
+      padding: `zero` or `nan`, what lanes read through a descriptor outside of the array; `None`
+        where the access itself says, or is through a descriptor that is not known.
     """
 
     number: int
@@ -60,6 +67,7 @@ class Access:
     kind: AccessClass
     reasons: tuple[Reason, ...]
     assumptions: Assumptions
+    padding: str | None = None
 
     @property
     def never(self) -> bool:
@@ -77,6 +85,8 @@ class Analysis:
       accesses: in the order of the kernel's text.
       loops: those whose counters were followed, by number.
       states: what is known of the kernel's values; those of other types are absent.
+      axes: the coordinates of the programs that all of it is in terms of; `None` if it is in
+        terms of program ids.
     """
 
     kernel: Function
@@ -84,21 +94,24 @@ class Analysis:
     accesses: tuple[Access, ...]
     loops: Mapping[int, Loop]
     states: Mapping[Value, State]
+    axes: ProgramAxes | None = None
 
 
-def analyze(module: Module, launch: Specialization) -> Analysis:
+def analyze(module: Module, launch: Specialization, axes: ProgramAxes | None = None) -> Analysis:
     """Analyses every access of the module's kernel.
 
     Args:
       module: the kernel; calls must be inlined where what is called touches memory.
       launch: the grid, the arrays and the scalar arguments.
+      axes: coordinates of the programs, from `program_axes` of an earlier analysis, to express
+        everything in; program ids if not given.
 
     Raises:
       GraphError: the kernel calls a function that touches memory.
     """
     kernel = module.kernel
     _refuse_calls(module)
-    walker = Walker(Knowledge(launch.grid))
+    walker = Walker(Knowledge(launch.grid, axes))
     for index, argument in enumerate(kernel.arguments):
         state = _argument(index, argument, launch, walker.known)
         if state is not None:
@@ -111,6 +124,7 @@ def analyze(module: Module, launch: Specialization) -> Analysis:
         accesses=tuple(_access(number, visit, launch) for number, visit in enumerate(visits)),
         loops=dict(sorted(walker.loops.items())),
         states=walker.known.states(),
+        axes=axes,
     )
 
 
@@ -141,6 +155,8 @@ def _argument(
     element = element_of(argument.type)
     if isinstance(element, PointerType):
         return Pointer(argument=index, offset=constant(0))
+    if isinstance(argument.type, DescriptorType):
+        return _descriptor(index, launch)
     if isinstance(element, IntType) and index in launch.scalars:
         value = launch.scalars[index]
         if element.width == 1:
@@ -151,10 +167,25 @@ def _argument(
     )
 
 
+def _descriptor(index: int, launch: Specialization) -> State:
+    buffer = launch.buffers.get(index)
+    if buffer is None:
+        reason = "is a descriptor of an array that the launch does not give"
+        return UnknownPointer(reason=reason, op="", location=None)
+    return Described(
+        argument=index,
+        offset=constant(0),
+        sizes=tuple(map(constant, buffer.shape)),
+        strides=tuple(map(constant, buffer.strides)),
+        padding=buffer.padding,
+    )
+
+
 def _access(number: int, visit: Visit, launch: Specialization) -> Access:
     op, pointer = visit.op, visit.pointer
     if not isinstance(pointer, Pointer):
         assert isinstance(pointer, UnknownPointer)
+    described = op.name in DESCRIPTOR_OPS
     argument = pointer.argument if isinstance(pointer, Pointer) else None
     buffer = None if argument is None else launch.buffers.get(argument)
     condition = visit.mask or ALWAYS
@@ -166,7 +197,7 @@ def _access(number: int, visit: Visit, launch: Specialization) -> Access:
     return Access(
         number=number,
         op=op,
-        shape=shape_of(op.operands[0].type),
+        shape=block_shape(op) if described else shape_of(op.operands[0].type),
         pointer=pointer,
         buffer=buffer,
         position=position,
@@ -177,6 +208,7 @@ def _access(number: int, visit: Visit, launch: Specialization) -> Access:
         kind=kind,
         reasons=reasons,
         assumptions=merged(by, own, condition.assumptions, visit.guard.assumptions),
+        padding=visit.padding,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from translators.access import conditions
+from translators.access import bounds, conditions
 from translators.access.division import Source, divide
 from translators.access.expression import Affine, Interval, constant, of
 from translators.access.knowledge import Knowledge, state_axes
@@ -18,6 +18,11 @@ _TOO_DEEP = "nests more divisions than are followed"
 def _operands(op: Op, known: Knowledge) -> tuple[Integer, Integer]:
     left, right = op.operands
     return known.integer(left), known.integer(right)
+
+
+def _ranges(op: Op, known: Knowledge) -> tuple[Interval, Interval]:
+    left, right = op.operands
+    return known.range_of(left), known.range_of(right)
 
 
 def linear(combine: Callable[[Affine, Affine], Affine]) -> Transfer:
@@ -39,7 +44,9 @@ def multiply(op: Op, known: Knowledge) -> State | None:
         factor = one.value
         if factor is not None:
             return known.fitted(op, other.times(factor), assumptions)
-    return known.opaque(op, "is a product of two values that vary", elementwise=True)
+    interval = bounds.product(*_ranges(op, known))
+    reason = "is a product of two values that vary"
+    return known.opaque(op, reason, elementwise=True, interval=interval)
 
 
 def shift_left(op: Op, known: Knowledge) -> State | None:
@@ -72,10 +79,16 @@ def division(*, remainder: bool, floor: bool = False, up: bool = False) -> Trans
 
     def transfer(op: Op, known: Knowledge) -> State | None:
         left, right = _operands(op, known)
+        interval = None
+        if not floor and not op.name.endswith("ui"):
+            bound = bounds.remainder if remainder else bounds.quotient
+            interval = bound(*_ranges(op, known))
         if right.expression.interval.low <= 0:
-            return known.opaque(op, "divides by what may not be positive", elementwise=True)
+            reason = "divides by what may not be positive"
+            return known.opaque(op, reason, elementwise=True, interval=interval)
         if left.expression.interval.low < 0 and not floor:
-            return known.opaque(op, "divides what may be negative", elementwise=True)
+            reason = "divides what may be negative"
+            return known.opaque(op, reason, elementwise=True, interval=interval)
         dividend = left.expression + right.expression.plus(-1) if up else left.expression
         both = Integer(expression=dividend, assumptions=merged(left.assumptions, right.assumptions))
         return _quotient(op, known, both, right.expression, remainder=remainder)
@@ -87,10 +100,18 @@ def shift_right(op: Op, known: Knowledge) -> State | None:
     """`arith.shrsi` and `arith.shrui`: a quotient by a power of two, rounded down."""
     left, right = _operands(op, known)
     count = right.expression.value
+    span, counts = _ranges(op, known)
+    interval: Interval | None = bounds.shifted_right(span, counts)
+    if op.name == "arith.shrui" and span.low < 0:
+        interval = None
+        if counts.low > 0:
+            interval = Interval(0, ((1 << _width(op)) - 1) >> counts.low)
     if count is None or not 0 <= count < _width(op):
-        return known.opaque(op, "shifts by what is not a fixed count", elementwise=True)
+        reason = "shifts by what is not a fixed count"
+        return known.opaque(op, reason, elementwise=True, interval=interval)
     if op.name == "arith.shrui" and left.expression.interval.low < 0:
-        return known.opaque(op, "shifts the bits of what may be negative", elementwise=True)
+        reason = "shifts the bits of what may be negative"
+        return known.opaque(op, reason, elementwise=True, interval=interval)
     return _quotient(op, known, left, constant(1 << count))
 
 
@@ -108,21 +129,24 @@ def conjoin(op: Op, known: Knowledge) -> State | None:
         state = _quotient(op, known, left, constant(-mask))
         if isinstance(state, Integer):
             return Integer(expression=state.expression.times(-mask), assumptions=left.assumptions)
-    return known.opaque(op, "combines bits", elementwise=True)
+    interval = bounds.conjoined(*_ranges(op, known))
+    return known.opaque(op, "combines bits", elementwise=True, interval=interval)
 
 
 def disjoin(op: Op, known: Knowledge) -> State | None:
     """`arith.ori`."""
     if _width(op) == 1:
         return conditions.disjunction(op, known)
-    return known.opaque(op, "combines bits", elementwise=True)
+    interval = bounds.disjoined(*_ranges(op, known))
+    return known.opaque(op, "combines bits", elementwise=True, interval=interval)
 
 
 def differ(op: Op, known: Knowledge) -> State | None:
     """`arith.xori`."""
     if _width(op) == 1:
         return conditions.exclusive(op, known)
-    return known.opaque(op, "combines bits", elementwise=True)
+    interval = bounds.disjoined(*_ranges(op, known))
+    return known.opaque(op, "combines bits", elementwise=True, interval=interval)
 
 
 def extreme(choose: Callable[[Affine, Affine, Source], Affine | None], unsigned: bool) -> Transfer:
@@ -149,7 +173,9 @@ def magnitude(op: Op, known: Knowledge) -> State | None:
     operand = known.integer(op.operands[0])
     if operand.expression.interval.low >= 0:
         return operand
-    return known.opaque(op, "takes the magnitude of what may be negative", elementwise=True)
+    interval = bounds.magnitude(known.range_of(op.operands[0]))
+    reason = "takes the magnitude of what may be negative"
+    return known.opaque(op, reason, elementwise=True, interval=interval)
 
 
 def extend(op: Op, known: Knowledge) -> State | None:
@@ -160,9 +186,10 @@ def extend(op: Op, known: Knowledge) -> State | None:
         return _number(op, known)
     state = known.integer(operand)
     if op.name == "arith.extui" and state.expression.interval.low < 0:
-        return known.opaque(
-            op, f"reads `{element}` that may be negative unsigned", elementwise=True
-        )
+        assert isinstance(element, IntType)
+        interval = Interval(0, (1 << element.width) - 1)
+        reason = f"reads `{element}` that may be negative unsigned"
+        return known.opaque(op, reason, elementwise=True, interval=interval)
     return state
 
 

@@ -168,7 +168,7 @@ def _validated(levels: list[Dimension], facts: Sequence[Affine], op: Op) -> Posi
                 f"of {level.size}, which is not contiguous with the next one"
             )
         outer[-1] = _merge(outer[-1], level)
-    done.sort(key=lambda each: min(each.axes))
+    done.sort(key=lambda each: min(each.axes, default=0))
     return Position(dimensions=tuple(done), assumptions=tuple(assumptions))
 
 

@@ -151,19 +151,22 @@ def substitute(expression: Affine, replace: Callable[[Leaf], Affine]) -> Affine 
         return result
 
     for derived in derived_in(expression):
-        left, right = rewritten(derived.left), rewritten(derived.right)
-        source = Source(op=derived.op, location=derived.location)
-        new: Affine | None
-        match derived.derivation:
-            case Derivation.FLOOR_DIVIDE | Derivation.REMAINDER:
-                pair = divide(left, right, source)
-                first = derived.derivation is Derivation.FLOOR_DIVIDE
-                new = None if pair is None else pair[0 if first else 1]
-            case Derivation.MINIMUM:
-                new = minimum(left, right, source)
-            case Derivation.MAXIMUM:
-                new = maximum(left, right, source)
+        new = again(derived, rewritten(derived.left), rewritten(derived.right))
         if new is None:
             return None
         known[derived] = new
     return rewritten(expression)
+
+
+def again(derived: Derived, left: Affine, right: Affine) -> Affine | None:
+    """What `derived` is of other operands; `None` where it would nest too deeply."""
+    source = Source(op=derived.op, location=derived.location)
+    match derived.derivation:
+        case Derivation.FLOOR_DIVIDE | Derivation.REMAINDER:
+            pair = divide(left, right, source) if right.interval.low > 0 else None
+            first = derived.derivation is Derivation.FLOOR_DIVIDE
+            return None if pair is None else pair[0 if first else 1]
+        case Derivation.MINIMUM:
+            return minimum(left, right, source)
+        case Derivation.MAXIMUM:
+            return maximum(left, right, source)

@@ -1,9 +1,10 @@
 """Integer expressions: sums of coefficients times variables, plus a constant.
 
-A variable is a program id, a lane of the tensor at hand, an iteration of a loop, a symbol (a
-scalar argument, a loaded value, or what could not be analysed), or a derived variable: a floor
-division, a remainder, a minimum or a maximum whose operands are expressions again. Expressions
-are compared by value, and equal expressions are equal integers in every program and lane.
+A variable is a program id, a digit of the grid laid out anew (`programs.py`), a lane of the tensor
+at hand, an iteration of a loop, a symbol (a scalar argument, a loaded value, or what could not be
+analysed), or a derived variable: a floor division, a remainder, a minimum or a maximum whose
+operands are expressions again. Expressions are compared by value, and equal expressions are equal
+integers in every program and lane.
 
 The value of an expression is a mathematical integer: whoever builds one from machine arithmetic
 proves that nothing wraps around (see `transfer.py`).
@@ -59,6 +60,29 @@ class ProgramId:
 
     def __str__(self) -> str:
         return f"pid{self.axis}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digit:
+    """The coordinate of the program along an axis of the grid laid out anew.
+
+    Attributes:
+      axis: which axis of `ProgramAxes.axes`; not one of the launch's grid.
+      extent: how many values it takes, from 0 on.
+      name: the kernel's own name for it where known; unique among the axes.
+    """
+
+    axis: int
+    extent: int
+    name: str = field(compare=False)
+
+    @property
+    def interval(self) -> Interval:
+        """What it can be."""
+        return Interval(0, self.extent - 1)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,14 +226,16 @@ def _factor(expression: "Affine") -> str:
             return f"({expression})"
 
 
-Variable: TypeAlias = ProgramId | Lane | Iteration | Symbol | Derived
-Leaf: TypeAlias = ProgramId | Lane | Iteration | Symbol
+Variable: TypeAlias = ProgramId | Digit | Lane | Iteration | Symbol | Derived
+Leaf: TypeAlias = ProgramId | Digit | Lane | Iteration | Symbol
 
-_RANKS: dict[type, int] = {ProgramId: 0, Iteration: 1, Symbol: 2, Derived: 3, Lane: 4}
+_RANKS: dict[type, int] = {ProgramId: 0, Digit: 0, Iteration: 1, Symbol: 2, Derived: 3, Lane: 4}
 
 
-def _sort_key(term: tuple[Variable, int]) -> tuple[int, str]:
-    return _RANKS[type(term[0])], str(term[0])
+def _sort_key(term: tuple[Variable, int]) -> tuple[int, int, str]:
+    variable, _ = term
+    axis = variable.axis if isinstance(variable, Digit) else 0
+    return _RANKS[type(variable)], axis, str(variable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from translators.access.expression import (
     depends_on_data,
     of,
 )
+from translators.access.program_axes import ProgramAxes, rewritten
 from translators.access.states import (
     Assumption,
     Assumptions,
@@ -23,7 +24,7 @@ from translators.access.states import (
 )
 from translators.graph.graph import Op, Value
 from translators.graph.location import SourceLocation
-from translators.graph.types import IntType, PointerType, element_of, shape_of
+from translators.graph.types import DescriptorType, IntType, PointerType, element_of, shape_of
 
 # Addresses have 64 bits, and an element takes at least a byte.
 _OFFSETS = Interval(-(1 << 63), (1 << 63) - 1)
@@ -44,11 +45,20 @@ def state_axes(state: State | None) -> frozenset[int] | None:
             return None
 
 
+def _limits(value: Value) -> Interval:
+    """What a value can be by its type alone; of a pointer, the offset is meant."""
+    element = element_of(value.type)
+    if isinstance(element, IntType):
+        return Interval(element.smallest, element.largest)
+    return _OFFSETS
+
+
 class Knowledge:
     """What is known of each value; a value never seen is known by its type alone."""
 
-    def __init__(self, grid: tuple[int, int, int]) -> None:
+    def __init__(self, grid: tuple[int, int, int], axes: ProgramAxes | None = None) -> None:
         self.grid = grid
+        self.axes = axes
         self._states: dict[Value, State] = {}
         self._numbers: dict[Value, int] = {}
 
@@ -57,8 +67,17 @@ class Knowledge:
         return self._states.get(value)
 
     def put(self, value: Value, state: State) -> None:
-        """Takes down the state of a value."""
-        self._states[value] = state
+        """Takes down the state of a value, in terms of the programs' axes where there are any."""
+        self._states[value] = state if self.axes is None else rewritten(state, self.axes)
+
+    def forget(self, values: Iterable[Value]) -> None:
+        """Drops what was taken down of values."""
+        for value in values:
+            self._states.pop(value, None)
+
+    def laid_out(self, expression: Affine) -> Affine:
+        """An expression in terms of the programs' axes where there are any."""
+        return expression if self.axes is None else self.axes.rewrite(expression)
 
     def states(self) -> dict[Value, State]:
         """All states."""
@@ -89,12 +108,7 @@ class Knowledge:
         shape = shape_of(value.type)
         along = range(len(shape)) if moving is None else frozenset(moving)
         if interval is None:
-            element = element_of(value.type)
-            interval = (
-                Interval(element.smallest, element.largest)
-                if isinstance(element, IntType)
-                else _OFFSETS
-            )
+            interval = _limits(value)
         return Symbol(
             value=value,
             number=self._numbers.setdefault(value, len(self._numbers)),
@@ -108,10 +122,31 @@ class Knowledge:
             location=location,
         )
 
+    def range_of(self, value: Value) -> Interval:
+        """Between what an integer lies, proved."""
+        state = self.integer(value)
+        if state.assumptions:
+            return _limits(value)
+        return state.expression.interval
+
     def opaque(
-        self, op: Op, reason: str, *, result: int = 0, elementwise: bool = False
+        self,
+        op: Op,
+        reason: str,
+        *,
+        result: int = 0,
+        elementwise: bool = False,
+        interval: Interval | None = None,
     ) -> State | None:
-        """What a result of an op is where only the op itself tells; `None` if it is no index."""
+        """What a result of an op is where only the op itself tells; `None` if it is no index.
+
+        Args:
+          op: the op.
+          reason: why nothing else tells, as a clause.
+          result: which of its results.
+          elementwise: whether each element depends on those of the operands in its place alone.
+          interval: between what the result lies unless it wraps around.
+        """
         value = op.results[result]
         moving: set[int] | None = None
         if elementwise:
@@ -122,7 +157,11 @@ class Knowledge:
                     moving = None
                     break
                 moving |= found or set()
-        return self.bare(value, reason, op=op.name, location=op.location, moving=moving)
+        if interval is not None and not interval.within(_limits(value)):
+            interval = None
+        return self.bare(
+            value, reason, op=op.name, location=op.location, moving=moving, interval=interval
+        )
 
     def bare(
         self,
@@ -132,15 +171,24 @@ class Knowledge:
         op: str = "",
         location: SourceLocation | None = None,
         moving: Iterable[int] | None = None,
+        interval: Interval | None = None,
         origin: Origin = Origin.OPAQUE,
     ) -> State | None:
         """The state of a value of which only the type is known; arguments as for `symbol`."""
         element = element_of(value.type)
-        if isinstance(element, PointerType):
+        if isinstance(element, PointerType) or isinstance(value.type, DescriptorType):
             return UnknownPointer(reason=reason, op=op, location=location)
         if not isinstance(element, IntType):
             return None
-        symbol = self.symbol(value, reason, op=op, location=location, moving=moving, origin=origin)
+        symbol = self.symbol(
+            value,
+            reason,
+            op=op,
+            location=location,
+            moving=moving,
+            interval=interval,
+            origin=origin,
+        )
         if element.width == 1:
             return Condition(leftovers=(Leftover(symbol=symbol),))
         return Integer(expression=of(symbol))
@@ -166,9 +214,7 @@ class Knowledge:
         Where the launch fixes the operands, that it does not wrap is proved, or the result is
         taken as it is. Where they depend on data it is assumed, and the assumption kept.
         """
-        element = element_of(op.result.type)
-        assert isinstance(element, IntType)
-        limits = Interval(element.smallest, element.largest)
+        element, limits = element_of(op.result.type), _limits(op.result)
         interval = expression.interval
         if interval.within(limits):
             return Integer(expression=expression, assumptions=assumptions)

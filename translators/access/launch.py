@@ -7,17 +7,20 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffer:
-    """The array that a pointer argument points to the first element of.
+    """The array that a pointer argument points to the first element of, or a descriptor describes.
 
     Attributes:
       name: what to call it.
       shape: elements a dimension.
       strides: elements between neighbours along each dimension.
+      padding: `zero` or `nan`, what is read outside of the array through a descriptor argument;
+        of no account for a pointer.
     """
 
     name: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    padding: str = "zero"
 
     def __post_init__(self) -> None:
         if len(self.shape) != len(self.strides):
@@ -34,7 +37,8 @@ class Specialization:
 
     Attributes:
       grid: programs along each axis, all at least 1.
-      buffers: the arrays, by the index of the kernel's argument.
+      buffers: the arrays, by the index of the kernel's argument, which is a pointer or a
+        descriptor.
       scalars: the values of scalar integer arguments, by index; others stay symbols.
     """
 

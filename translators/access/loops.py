@@ -1,5 +1,6 @@
 """Loops: counters and carried values as multiples of the iteration."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -16,6 +17,7 @@ from translators.access.knowledge import Knowledge
 from translators.access.states import (
     Assumption,
     Assumptions,
+    Described,
     Integer,
     Pointer,
     State,
@@ -68,6 +70,8 @@ def loop_of(op: Op, number: int, known: Knowledge) -> tuple[Loop, Assumptions] |
         return None
     pair = divide(span.plus(stride - 1), constant(stride))
     trips = None if pair is None else maximum(pair[0], constant(0))
+    if trips is not None:
+        trips = known.laid_out(trips)
     most = -(-span.interval.high // stride)
     if trips is not None:
         most = min(most, trips.interval.high)
@@ -97,7 +101,7 @@ class Steady:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Varying:
-    """A guess: the value is an integer, or a pointer that stays in its buffer."""
+    """A guess: an integer, a pointer that stays in its buffer, or always the same descriptor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +115,22 @@ Guess: TypeAlias = Steady | Varying | Unfollowed
 def first_guesses(op: Op, known: Knowledge) -> list[Guess]:
     """The weakest guesses from which the steps can be seen, one for each carried value."""
     initial = (known.get(each) for each in op.operands[3:])
-    return [Varying() if isinstance(each, Integer | Pointer) else Unfollowed() for each in initial]
+    followed = Integer | Pointer | Described
+    return [Varying() if isinstance(each, followed) else Unfollowed() for each in initial]
+
+
+def unchanging(initial: Iterable[State | None]) -> list[Guess]:
+    """For each carried value the guess that it stays what it is."""
+    guesses: list[Guess] = []
+    for state in initial:
+        match state:
+            case Integer() | Pointer():
+                guesses.append(Steady(delta=0))
+            case Described():
+                guesses.append(Varying())
+            case _:
+                guesses.append(Unfollowed())
+    return guesses
 
 
 def assumed(
@@ -143,6 +162,7 @@ def assumed(
             return Pointer(argument=initial.argument, offset=of(symbol))
         if isinstance(initial, Integer):
             return Integer(expression=of(symbol))
+        return initial
     return known.bare(value, "is carried by a loop", op=op.name, location=op.location)
 
 
@@ -184,6 +204,8 @@ def checked(guess: Guess, entered: State | None, yielded: State | None) -> Guess
         case Varying():
             if isinstance(yielded, UnknownPointer):
                 return Unfollowed()
+            if isinstance(entered, Described):
+                return guess if entered == yielded else Unfollowed()
             stays = (
                 isinstance(entered, Pointer)
                 and isinstance(yielded, Pointer)

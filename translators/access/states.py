@@ -1,4 +1,7 @@
-"""What the analysis knows of a value of the graph: an integer, a condition or a pointer."""
+"""What the analysis knows of a value of the graph.
+
+A value is an integer, a condition, a pointer or a tensor descriptor; of others nothing is known.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -181,7 +184,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownPointer:
-    """A pointer of which it is not known into which buffer it leads.
+    """A pointer, or a descriptor, of which it is not known into which buffer it leads.
 
     Attributes:
       reason: why, as a clause.
@@ -194,4 +197,26 @@ class UnknownPointer:
     location: SourceLocation | None
 
 
-State: TypeAlias = Integer | Condition | Pointer | UnknownPointer
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A tensor descriptor: an array in memory as the host or the kernel describes it.
+
+    Attributes:
+      argument: the index of the kernel's argument that points to the buffer, or that is the
+        descriptor.
+      offset: elements from where that argument points to the first element described.
+      sizes: elements along each axis.
+      strides: elements from one to the next along each axis.
+      padding: `zero` or `nan`, read outside of it.
+      assumptions: what that rests on.
+    """
+
+    argument: int
+    offset: Affine
+    sizes: tuple[Affine, ...]
+    strides: tuple[Affine, ...]
+    padding: str
+    assumptions: Assumptions = ()
+
+
+State: TypeAlias = Integer | Condition | Pointer | UnknownPointer | Described

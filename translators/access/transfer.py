@@ -6,13 +6,13 @@ An op that is not listed gives a value that is taken as it is.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from translators.access import arithmetic, conditions
+from translators.access import arithmetic, conditions, descriptors, shaping
 from translators.access.arithmetic import Transfer
+from translators.access.choices import Choice, one_of
 from translators.access.division import maximum, minimum
-from translators.access.expression import Interval, Origin, constant, lane, of
+from translators.access.expression import Origin, constant, lane, of
 from translators.access.expression import ProgramId as ProgramIdVariable
 from translators.access.knowledge import Knowledge, state_axes
-from translators.access.lanes import Positions, expanded, moved, reshaped, transposed
 from translators.access.states import (
     ALWAYS,
     Integer,
@@ -62,41 +62,6 @@ def _range(op: Op, known: Knowledge) -> State:
     return Integer(expression=lane(0, end - start).plus(start))
 
 
-def _move(op: Op, known: Knowledge, positions: Positions | None) -> State | None:
-    state = known.get(op.operands[0])
-    if state is None:
-        return known.opaque(op, "nothing is known of its operand")
-    found = None if positions is None else moved(state, positions)
-    if found is not None:
-        return found
-    if isinstance(state, Pointer):
-        symbol = known.symbol(
-            op.result, "mixes the axes of an index", op=op.name, location=op.location
-        )
-        return Pointer(argument=state.argument, offset=of(symbol))
-    return known.opaque(op, "mixes the axes of an index")
-
-
-def _same(op: Op, known: Knowledge) -> State | None:
-    return _move(op, known, {a: lane(a, n) for a, n in enumerate(shape_of(op.operands[0].type))})
-
-
-def _expand(op: Op, known: Knowledge) -> State | None:
-    return _move(op, known, expanded(shape_of(op.operands[0].type), _attribute(op, "axis")))
-
-
-def _reshape(op: Op, known: Knowledge) -> State | None:
-    shapes = shape_of(op.operands[0].type), shape_of(op.result.type)
-    return _move(op, known, reshaped(*shapes))
-
-
-def _trans(op: Op, known: Knowledge) -> State | None:
-    order = op.attributes["order"]
-    assert isinstance(order, tuple)
-    axes = tuple(int(axis) for axis in order)
-    return _move(op, known, transposed(shape_of(op.operands[0].type), axes))
-
-
 def _bitcast(op: Op, known: Knowledge) -> State | None:
     (operand,) = op.operands
     before, after = element_of(operand.type), element_of(op.result.type)
@@ -119,28 +84,11 @@ def _select(op: Op, known: Knowledge) -> State | None:
     chosen: State | None = None
     if condition.always or condition.never:
         chosen = states[0] if condition.always else states[1]
-    elif states[0] == states[1]:
-        chosen = states[0]
     if chosen is not None:
         return chosen
-    one, other = states
     reason = "chooses by a condition that varies"
-    if isinstance(one, Pointer) and isinstance(other, Pointer) and one.argument == other.argument:
-        symbol = known.symbol(op.result, reason, op=op.name, location=op.location)
-        return Pointer(argument=one.argument, offset=of(symbol))
-    if isinstance(one, Integer) and isinstance(other, Integer):
-        spans = one.expression.interval, other.expression.interval
-        parts = [state_axes(each) for each in (condition, one, other)]
-        symbol = known.symbol(
-            op.result,
-            reason,
-            op=op.name,
-            location=op.location,
-            moving=frozenset().union(*(part for part in parts if part is not None)),
-            interval=Interval(min(each.low for each in spans), max(each.high for each in spans)),
-        )
-        return Integer(expression=of(symbol))
-    return known.opaque(op, reason, elementwise=True)
+    choice = Choice(value=op.result, reason=reason, op=op, moving=state_axes(condition))
+    return one_of(choice, states, known)
 
 
 def _add_pointer(op: Op, known: Knowledge) -> State | None:
@@ -172,6 +120,16 @@ def _load(op: Op, known: Knowledge) -> State | None:
         op=op.name,
         location=op.location,
         moving=moving,
+        origin=Origin.LOADED,
+    )
+
+
+def _load_described(op: Op, known: Knowledge) -> State | None:
+    return known.bare(
+        op.result,
+        "is loaded from memory",
+        op=op.name,
+        location=op.location,
         origin=Origin.LOADED,
     )
 
@@ -214,17 +172,23 @@ TRANSFERS: Mapping[str, Transfer] = MappingProxyType(
         "tt.atomic_cas": _load,
         "tt.atomic_rmw": _load,
         "tt.bitcast": _bitcast,
-        "tt.broadcast": _same,
-        "tt.expand_dims": _expand,
+        "tt.broadcast": shaping.same,
+        "tt.cat": shaping.cat,
+        "tt.descriptor_gather": _load_described,
+        "tt.descriptor_load": _load_described,
+        "tt.expand_dims": shaping.expand,
+        "tt.gather": shaping.gather,
         "tt.get_num_programs": _num_programs,
         "tt.get_program_id": _program_id,
         "tt.int_to_ptr": _made_pointer,
+        "tt.join": shaping.join,
         "tt.load": _load,
         "tt.make_range": _range,
-        "tt.reshape": _reshape,
-        "tt.splat": _same,
-        "tt.trans": _trans,
-        "tt.unsplat": _same,
+        "tt.make_tensor_descriptor": descriptors.make,
+        "tt.reshape": shaping.reshape,
+        "tt.splat": shaping.same,
+        "tt.trans": shaping.trans,
+        "tt.unsplat": shaping.same,
     }
 )
 
@@ -236,6 +200,12 @@ def results(op: Op, known: Knowledge) -> None:
         state = transfer(op, known)
         if state is not None:
             known.put(op.result, state)
+        return
+    if op.name == "tt.split":
+        for index, result in enumerate(op.results):
+            half = shaping.split(op, index, known)
+            if half is not None:
+                known.put(result, half)
         return
     elementwise = op.name.startswith(("arith.", "math."))
     for index, result in enumerate(op.results):

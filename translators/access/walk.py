@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
+from translators.access.choices import Choice, is_free_of, one_of, renamed, values_in
+from translators.access.descriptors import DESCRIPTOR_OPS, located
 from translators.access.expression import Affine, constant, of
+from translators.access.folds import FOLDS, fold
 from translators.access.knowledge import Knowledge
 from translators.access.loops import (
     Guess,
@@ -21,10 +24,12 @@ from translators.access.loops import (
     first_guesses,
     loop_of,
     strengthened,
+    unchanging,
 )
 from translators.access.states import (
     ALWAYS,
     Condition,
+    Described,
     Integer,
     Leftover,
     State,
@@ -35,9 +40,10 @@ from translators.access.states import (
 )
 from translators.access.transfer import results
 from translators.graph.graph import Op, Region, Value, walk
-from translators.graph.types import I1, DescriptorType
+from translators.graph.types import I1
 
-# The accesses, each with where its mask stands among its operands if it can have one.
+# The accesses, each with where its mask stands among its operands if it can have one. Those
+# through descriptors take no mask, but check the edges of the array.
 ACCESS_OPS: Mapping[str, int | None] = MappingProxyType(
     {
         "tt.atomic_cas": None,
@@ -65,7 +71,9 @@ class Visit:
     Attributes:
       op: the access.
       pointer: where it leads.
-      mask: which lanes take part; `None` if there is no mask.
+      mask: which lanes take part; `None` if there is no mask. Through a descriptor those take
+        part that lie in the array.
+      padding: what is read outside of an array that is described.
       guard: what holds in every program and iteration that comes here.
       facts: integers that are at least zero here, such as a loop's bound less its counter.
       loops: the numbers of the loops around it, outermost first.
@@ -75,6 +83,7 @@ class Visit:
     op: Op
     pointer: State
     mask: Condition | None
+    padding: str | None
     guard: Condition
     facts: tuple[Affine, ...]
     loops: tuple[int, ...]
@@ -121,8 +130,9 @@ class Walker:
                     yield self._while(op)
                 case "scf.if":
                     yield self._if(op)
+                case name if name in FOLDS:
+                    fold(op, self.known)
                 case _:
-                    # Regions of other ops, such as reductions, hold arithmetic on elements.
                     results(op, self.known)
             if op.regions:
                 self._after_returns(op)
@@ -130,22 +140,29 @@ class Walker:
         return tuple(self.known.get(each) for each in region.terminator.operands)
 
     def _visit(self, op: Op) -> None:
-        pointer = self.known.get(op.operands[0])
-        if pointer is None:
-            described = isinstance(op.operands[0].type, DescriptorType)
-            what = "is a tensor descriptor, which is not followed" if described else "is not known"
-            pointer = UnknownPointer(reason=what, op=op.name, location=op.location)
-        place = ACCESS_OPS[op.name]
-        masked = place is not None and len(op.operands) > place
+        pointer, mask = self._aimed(op)
+        described = self.known.get(op.operands[0])
         guard = both((ALWAYS, *self._guards))
         self.visits[op] = Visit(
             op=op,
             pointer=pointer,
-            mask=self.known.condition(op.operands[place]) if masked and place else None,
+            mask=mask,
+            padding=described.padding if isinstance(described, Described) else None,
             guard=guard,
             facts=(*self._facts, *(each.expression for each in guard.comparisons)),
             loops=tuple(self._inside),
         )
+
+    def _aimed(self, op: Op) -> tuple[State, Condition | None]:
+        """Where an access leads, and its mask if it has one."""
+        if op.name in DESCRIPTOR_OPS:
+            return located(op, self.known)
+        pointer = self.known.get(op.operands[0])
+        if pointer is None:
+            pointer = UnknownPointer(reason="is not known", op=op.name, location=op.location)
+        place = ACCESS_OPS[op.name]
+        masked = place is not None and len(op.operands) > place
+        return pointer, self.known.condition(op.operands[place]) if masked and place else None
 
     def _after_returns(self, op: Op) -> None:
         """What comes after an op that may leave the kernel is guarded by its not having done so."""
@@ -186,40 +203,58 @@ class Walker:
             if not self._guards.pop().never and region.terminator.name == "scf.yield":
                 ends.append(found)
         for index, result in enumerate(op.results):
-            states = [each[index] for each in ends]
-            state = states[0] if states else None
-            if state is None or any(each != state for each in states):
-                state = self.known.bare(
-                    result,
-                    "differs between the branches of a condition",
-                    op=op.name,
-                    location=op.location,
-                )
+            choice = Choice(
+                value=result, reason="differs between the branches of a condition", op=op
+            )
+            state = one_of(choice, [each[index] for each in ends], self.known)
             if state is not None:
                 self.known.put(result, state)
         return ()
 
     def _while(self, op: Op) -> _Walk:
+        before, after = op.regions
         self._inside.append(self._numbers[op])
         self._guards.append(self._still_running(op))
-        for region in op.regions:
-            self._unfollowed(region.arguments, op)
-            yield self._region(region)
+        initial = [self.known.get(each) for each in op.operands]
+        guesses = unchanging(initial)
+        if len(self._inside) > DEEPEST_LOOP:
+            guesses = [Unfollowed() for _ in guesses]
+        while True:
+            entered = self._enter(op, before.arguments, guesses, initial, constant(0))
+            tested = yield self._region(before)
+            ended = before.terminator.name == "scf.condition"
+            handed = tested[1:] if ended else tuple(None for _ in after.arguments)
+            self._hand_on(op, handed, after.arguments)
+            yielded = yield self._region(after)
+            if after.terminator.name != "scf.yield":
+                yielded = tuple(entered)
+            tried, guesses = (
+                guesses,
+                [checked(*each) for each in zip(guesses, entered, yielded, strict=True)],
+            )
+            if tried == guesses:
+                break
         self._guards.pop()
         self._inside.pop()
-        self._unfollowed(op.results, op)
+        self._hand_on(op, handed, op.results)
         return ()
+
+    def _hand_on(self, op: Op, states: tuple[State | None, ...], values: tuple[Value, ...]) -> None:
+        """What the first region of a loop knows of values, seen from the second or from after.
+
+        What the first region alone has a symbol for is a value of its own there.
+        """
+        own = values_in(op)
+        for state, value in zip(states, values, strict=True):
+            choice = Choice(value=value, reason="is carried by a loop", op=op)
+            kept = state if is_free_of(state, own) else renamed(choice, state, self.known)
+            if kept is not None:
+                self.known.put(value, kept)
 
     def _still_running(self, op: Op) -> Condition:
         """What holds in each iteration of a loop that may leave the kernel."""
         leaves = any(each.name == "tt.return" for region in op.regions for each in walk(region))
         return self._not_returned(op) if leaves else ALWAYS
-
-    def _unfollowed(self, values: tuple[Value, ...], op: Op) -> None:
-        for value in values:
-            state = self.known.bare(value, "is carried by a loop", op=op.name, location=op.location)
-            if state is not None:
-                self.known.put(value, state)
 
     def _for(self, op: Op) -> _Walk:
         (region,) = op.regions
@@ -232,7 +267,7 @@ class Walker:
         self._guards.append(self._still_running(op))
         count: Affine | None = None
         if found is None:
-            self._unfollowed(region.arguments[:1], op)
+            self._hand_on(op, (None,), region.arguments[:1])
         else:
             loop, assumptions = found
             self.loops[number] = loop
@@ -249,7 +284,7 @@ class Walker:
             guesses = [Unfollowed() for _ in guesses]
         strengthen = True
         while True:
-            entered = self._enter(op, guesses, initial, count)
+            entered = self._enter(op, region.arguments[1:], guesses, initial, count)
             yielded = yield self._region(region)
             if region.terminator.name != "scf.yield":
                 yielded = tuple(entered)
@@ -271,13 +306,13 @@ class Walker:
     def _enter(
         self,
         op: Op,
+        arguments: tuple[Value, ...],
         guesses: list[Guess],
         initial: list[State | None],
         count: Affine | None,
     ) -> list[State | None]:
         """Takes down what the guesses say of the carried values in the body."""
         entered: list[State | None] = []
-        arguments = op.regions[0].arguments[1:]
         for index, (guess, value) in enumerate(zip(guesses, arguments, strict=True)):
             state = assumed(guess, value, initial[index], count, self.known, op)
             if state is not None:

@@ -80,9 +80,12 @@ class HostStorage:
 
     def array(self, offset: int, shape: Sequence[int], strides: Sequence[int]) -> "HostArray":
         """A view of this memory, placed in elements."""
-        steps = tuple(stride * self._values.itemsize for stride in strides)
-        view = np.lib.stride_tricks.as_strided(self._values[offset:], tuple(shape), steps)
-        return HostArray(view, self._values)
+        size = self._values.itemsize
+        steps = tuple(stride * size for stride in strides)
+        # NumPy cannot make such views of types that it does not know itself.
+        plain = self._values[offset:].view(f"u{size}")
+        view = np.lib.stride_tricks.as_strided(plain, tuple(shape), steps)
+        return HostArray(view.view(self._values.dtype), self._values)
 
 
 class HostArray:

@@ -1,0 +1,1 @@
+"""Legal graphs in, source text out."""

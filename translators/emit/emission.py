@@ -1,0 +1,456 @@
+"""The state of an emission: which values have been written, and where the text stands.
+
+Ops are emitted in the order of the graph; those with regions ask for them through generators, so
+that nesting costs no stack of Python's (see `drive`).
+"""
+
+from collections import ChainMap
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from translators.access.analysis import Access, Analysis
+from translators.access.expression import Variable
+from translators.access.states import Condition, Integer
+from translators.emit.buffers import Buffers
+from translators.emit.narrowing import narrowed
+from translators.emit.terms import (
+    BatchAxis,
+    Emitted,
+    PointerTerm,
+    Term,
+    common_batch,
+    common_dims,
+    constant,
+    dtype,
+    typed,
+)
+from translators.emit.writer import Writer
+from translators.graph.errors import GraphError
+from translators.graph.graph import Module, Op, Region, Value, walk
+from translators.graph.types import (
+    I1,
+    I32,
+    I64,
+    ElementType,
+    IntType,
+    element_of,
+    shape_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    """A structured op's wish: emit `region`, give back the values that it ends with."""
+
+    region: Region
+
+
+Steps: TypeAlias = Generator[Enter, list[Emitted], Any]
+Rule: TypeAlias = Callable[["Emission", Op], Steps | None]
+
+
+class UnsupportedError(GraphError):
+    """What cannot be written in the target faithfully."""
+
+
+class RetryError(Exception):
+    """A way of emitting a loop does not work out, and another is to be tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a reader of the emitted function should know.
+
+    Attributes:
+      text: one sentence without a full stop.
+      line: the kernel's line; 0 where it is not known.
+    """
+
+    text: str
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Emission:
+    """An emission under way.
+
+    Attributes:
+      module: the kernel.
+      analysis: its accesses.
+      writer: the text.
+      buffers: the arrays.
+      rules: how each op is emitted.
+      programs: for each coordinate of the programs its batch axis, or the scalar that counts it.
+      largest: how many elements an array of many iterations may have.
+      iterations: the loops that are open, by number: their batch axis or counter.
+      active: which programs come here; all if `None`.
+      alive: which programs have not returned; all if `None`.
+      serial: whether programs run one after another.
+      addresses: numbers that are addresses of arrays, of which is known that they are not zero.
+      returned: where the function at hand has returned on the way, and with what.
+    """
+
+    module: Module
+    analysis: Analysis
+    writer: Writer
+    buffers: Buffers
+    rules: Mapping[str, Rule]
+    programs: Mapping[Variable, BatchAxis | Term]
+    largest: int
+    iterations: dict[int, BatchAxis | Term] = field(default_factory=dict)
+    active: Term | None = None
+    alive: Term | None = None
+    notes: list[Note] = field(default_factory=list)
+    axes: list[BatchAxis] = field(default_factory=list)
+    env: ChainMap[Value, Emitted] = field(default_factory=ChainMap)
+    memo: ChainMap[object, Term] = field(default_factory=ChainMap)
+    accesses: dict[Op, Access] = field(default_factory=dict)
+    elements: Mapping[Value, ElementType] = field(default_factory=dict)
+    loop_numbers: dict[Op, int] = field(default_factory=dict)
+    aliases: dict[int, int] = field(default_factory=dict)
+    serial: bool = False
+    addresses: set[Value] = field(default_factory=set)
+    returned: list[tuple[Term, list[Emitted]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.axes = [each for each in self.programs.values() if isinstance(each, BatchAxis)]
+        self.accesses = {each.op: each for each in self.analysis.accesses}
+        self.elements = narrowed(self.module, self.analysis)
+        loops = (op for op in walk(self.module.kernel.body) if op.name in ("scf.for", "scf.while"))
+        self.loop_numbers = {op: number for number, op in enumerate(loops)}
+
+    # Values
+
+    def term(self, value: Value) -> Term:
+        """An emitted value that is no pointer."""
+        found = self.env.get(value)
+        if found is None:
+            if value in self.addresses:
+                raise UnsupportedError(
+                    "the address of an array is computed with, which arrays in JAX do not have",
+                    self.writer.location,
+                )
+            found = self.env[value] = self._known(value)
+        assert isinstance(found, Term), value
+        return found
+
+    def pointer(self, value: Value, op: Op) -> PointerTerm:
+        """An emitted pointer.
+
+        Raises:
+          UnsupportedError: it is not known into which array it leads.
+        """
+        found = self.env.get(value)
+        if not isinstance(found, PointerTerm):
+            raise UnsupportedError(
+                f"`{op.name}`: it is not known which array the pointer leads into", op.location
+            )
+        return found
+
+    def _known(self, value: Value) -> Term:
+        number = self.number(value)
+        assert number is not None, value
+        return constant(number, self.element(value), shape_of(value.type))
+
+    def number(self, value: Value) -> int | None:
+        """The integer that a value is in every lane, where the analysis knows it."""
+        match self.analysis.states.get(value):
+            case Integer(expression=expression, assumptions=()):
+                return expression.value
+            case Condition(assumptions=()) as condition:
+                return 1 if condition.always else 0 if condition.never else None
+        return None
+
+    def element(self, value: Value) -> ElementType:
+        """What the array of a value holds."""
+        found = self.elements.get(value) or element_of(value.type)
+        assert found is not None
+        return found
+
+    def put(self, value: Value, emitted: Emitted) -> None:
+        """Takes down what a value has become."""
+        self.env[value] = emitted
+
+    def give(self, op: Op, text: str, operands: Sequence[Term], *, result: int = 0) -> Term:
+        """A result that is computed element by element from `operands`."""
+        value = op.results[result]
+        shape = shape_of(value.type)
+        shaped = [each for each in operands if len(each.shape) == len(shape)]
+        made = Term(
+            text=self.writer.assign(text, value.name),
+            element=self.element(value),
+            shape=shape,
+            dims=common_dims(shaped) if shaped else (False,) * len(shape),
+            batch=common_batch(operands),
+        )
+        self.put(value, made)
+        return made
+
+    def bind(self, text: str, like: Term, hint: str = "", **changes: object) -> Term:
+        """A new name for an expression whose array has the dimensions of `like`."""
+        return like.like(self.writer.assign(text, hint), **changes)
+
+    def as_element(self, term: Term, element: ElementType) -> Term:
+        """An integer as another type of integers."""
+        if term.element == element:
+            return term
+        if term.number is not None:
+            assert isinstance(element, IntType)
+            return constant(element.wrap(int(term.number)), element, term.shape)
+        return self.bind(f"{term.text}.astype({dtype(element)})", term, element=element)
+
+    def alike(self, terms: Sequence[Term], element: ElementType | None = None) -> list[Term]:
+        """Integers of one type, of which some were emitted as narrower ones.
+
+        Args:
+          terms: what the graph takes to be of one type.
+          element: which type; the widest of theirs if not given.
+        """
+        if element is None:
+            wide = any(each.element == I64 for each in terms)
+            element = I64 if wide else I32
+        return [
+            self.as_element(each, element) if each.element in (I32, I64) else each for each in terms
+        ]
+
+    # Shapes
+
+    def spread(self, term: Term, *, batch: Iterable[BatchAxis] = (), full: bool = True) -> Term:
+        """The value with all dimensions of its tensor, and with those batch axes."""
+        wanted = Term(
+            text=term.text,
+            element=term.element,
+            shape=term.shape,
+            dims=tuple(full or real for real in term.dims),
+            batch=term.batch | frozenset(batch),
+        )
+        shape = wanted.array_shape
+        if shape == term.array_shape and term.number is None:
+            return term
+        if term.number is not None:
+            if term.number == 0 and str(term.number)[0] != "-":
+                return self.bind(f"jnp.zeros({shape}, {dtype(term.element)})", wanted)
+            return self.bind(f"jnp.full({shape}, {term.text}, {dtype(term.element)})", wanted)
+        return self.bind(f"jnp.broadcast_to({term.text}, {shape})", wanted)
+
+    def lifted(self, term: Term, shape: tuple[int, ...]) -> Term:
+        """A scalar as a tensor of that shape, the same in every lane."""
+        if term.shape == shape:
+            return term
+        assert not term.shape
+        dims = (False,) * len(shape)
+        if not term.batch:
+            return Term(
+                text=term.text, element=term.element, shape=shape, dims=dims, number=term.number
+            )
+        index = ", ".join(["..."] + ["None"] * len(shape))
+        return self.bind(f"{term.text}[{index}]", term, shape=shape, dims=dims)
+
+    def range(self, extent: int, axis: int, rank: int) -> Term:
+        """The positions along an axis of a tensor of that rank."""
+        shape = tuple(extent if each == axis else 1 for each in range(rank))
+        key = ("range", extent, rank - axis)
+        if key not in self.memo:
+            index = ", ".join([":"] + ["None"] * (rank - axis - 1))
+            text = f"jnp.arange({extent}, dtype=jnp.int32)"
+            if rank - axis > 1:
+                text = f"{text}[{index}]"
+            self.memo[key] = Term(
+                text=self.writer.assign(text),
+                element=I32,
+                shape=shape,
+                dims=tuple(each == axis for each in range(rank)),
+            )
+        found = self.memo[key]
+        return Term(
+            text=found.text,
+            element=I32,
+            shape=shape,
+            dims=tuple(each == axis for each in range(rank)),
+        )
+
+    def counted(self, axis: BatchAxis | Term) -> Term:
+        """A coordinate of the programs or an iteration as a scalar."""
+        if isinstance(axis, Term):
+            return axis
+        key = ("counted", axis)
+        if key not in self.memo:
+            index = ", ".join([":"] + ["None"] * axis.place)
+            text = f"jnp.arange({axis.extent}, dtype=jnp.int32)"
+            if axis.place:
+                text = f"{text}[{index}]"
+            name = self.writer.assign(text, axis.name)
+            self.memo[key] = Term(text=name, element=I32, batch=frozenset((axis,)))
+        return self.memo[key]
+
+    # Conditions
+
+    def both(self, first: Term | None, second: Term | None) -> Term | None:
+        """Where both hold; `None` is everywhere."""
+        if first is None or first.number == 1:
+            return None if second is not None and second.number == 1 else second
+        if second is None or second.number == 1:
+            return first
+        shape = first.shape or second.shape
+        one, other = self.lifted(first, shape), self.lifted(second, shape)
+        if 0 in (one.number, other.number):
+            return constant(0, I1, shape)
+        return Term(
+            text=self.writer.assign(f"{one.text} & {other.text}"),
+            element=I1,
+            shape=shape,
+            dims=common_dims((one, other)),
+            batch=one.batch | other.batch,
+        )
+
+    def either(self, first: Term, second: Term) -> Term:
+        """Where one of two scalar conditions holds."""
+        if 1 in (first.number, second.number):
+            return constant(1, I1)
+        if first.number == 0:
+            return second
+        if second.number == 0:
+            return first
+        return Term(
+            text=self.writer.assign(f"{first.text} | {second.text}"),
+            element=I1,
+            batch=first.batch | second.batch,
+        )
+
+    def negated(self, condition: Term) -> Term:
+        """Where it does not hold."""
+        if condition.number is not None:
+            return constant(1 - int(condition.number), I1, condition.shape)
+        return self.bind(f"~{condition.text}", condition)
+
+    def chosen(self, condition: Term, yes: Term, no: Term, hint: str = "") -> Term:
+        """One where the condition holds, the other where not."""
+        if condition.number is not None:
+            return yes if condition.number else no
+        if yes == no:
+            return yes
+        shape = yes.shape or no.shape or condition.shape
+        parts = [self.lifted(each, shape) for each in (condition, yes, no)]
+        first = typed(parts[1]) if parts[2].number is not None else parts[1].text
+        text = f"jnp.where({parts[0].text}, {first}, {parts[2].text})"
+        return Term(
+            text=self.writer.assign(text, hint),
+            element=yes.element if yes.number is None else no.element,
+            shape=shape,
+            dims=common_dims(parts),
+            batch=common_batch(parts),
+        )
+
+    def chosen_pointer(
+        self, condition: Term, yes: PointerTerm, no: PointerTerm, hint: str = ""
+    ) -> PointerTerm:
+        """One pointer where the condition holds, the other where not."""
+        if condition.number is not None:
+            return yes if condition.number else no
+        single = not (yes.alternatives or no.alternatives)
+        if single and yes.buffer == no.buffer:
+            offset = self.chosen(condition, yes.offset, no.offset, hint)
+            return PointerTerm(buffer=yes.buffer, offset=offset, pointee=yes.pointee)
+        first = [(self.both(condition, each) or condition, to) for each, to in yes.alternatives]
+        others = (*first, (condition, yes.last), *no.alternatives)
+        return replace(no, alternatives=others)
+
+    def come_here(self) -> Term | None:
+        """Which programs come to the op at hand and have not returned."""
+        return self.both(self.active, self.alive)
+
+    # Control
+
+    @contextmanager
+    def only_where(self, condition: Term) -> Iterator[None]:
+        """Emits for the programs for which the condition holds."""
+        outer = self.active
+        self.active = self.both(outer, condition)
+        try:
+            yield
+        finally:
+            self.active = outer
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names that are forgotten at the end."""
+        env, memo = self.env, self.memo
+        self.env, self.memo = env.new_child(), memo.new_child()
+        try:
+            yield
+        finally:
+            self.env, self.memo = env, memo
+
+    def refuse(self, op: Op, clause: str) -> UnsupportedError:
+        """The error that says why an op cannot be emitted."""
+        return UnsupportedError(f"`{op.name}` {clause}", op.location)
+
+    def integer_type(self, value: Value) -> IntType:
+        """The element type of a value of integers."""
+        element = self.element(value)
+        assert isinstance(element, IntType)
+        return element
+
+    def run(self, region: Region) -> list[Emitted]:
+        """Emits a region and everything inside; gives the values that it ends with."""
+
+        def whole() -> Steps:
+            ends.extend((yield Enter(region)))
+
+        ends: list[Emitted] = []
+        self.drive(whole())
+        return ends
+
+    def drive(self, steps: Steps) -> None:
+        """Lets a structured op emit itself, with the regions that it asks for."""
+        # Each entry is a region with the place of the op that comes next, or a structured op.
+        stack: list[tuple[Region, int] | Steps] = [steps]
+        given: list[Emitted] | None = None
+        failure: RetryError | None = None
+        while stack:
+            top = stack.pop()
+            if not isinstance(top, tuple):
+                try:
+                    if failure is not None:
+                        problem, failure = failure, None
+                        wish = top.throw(problem)
+                    else:
+                        wish = next(top) if given is None else top.send(given)
+                except StopIteration:
+                    given = None
+                except RetryError as error:
+                    failure = error
+                else:
+                    stack += [top, (wish.region, 0)]
+                continue
+            if failure is not None:
+                continue
+            try:
+                given = self._step(stack, *top)
+            except RetryError as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+    def _step(
+        self, stack: "list[tuple[Region, int] | Steps]", region: Region, index: int
+    ) -> list[Emitted] | None:
+        """Emits one op; gives the region's values if it is its end."""
+        op = region.ops[index]
+        self.writer.location = op.location or self.writer.location
+        if op is region.terminator:
+            return [self._ending(each) for each in op.operands]
+        rule = self.rules.get(op.name)
+        if rule is None:
+            raise self.refuse(op, "has no form in JAX yet")
+        stack.append((region, index + 1))
+        started = rule(self, op)
+        if started is not None:
+            stack.append(started)
+        return None
+
+    def _ending(self, value: Value) -> Emitted:
+        found = self.env.get(value)
+        return found if isinstance(found, PointerTerm) else self.term(value)

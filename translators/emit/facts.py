@@ -1,0 +1,41 @@
+"""What the emitter is told of a kernel's arguments."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from translators.graph.types import Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayFact:
+    """A pointer argument.
+
+    Attributes:
+      name: the kernel's parameter.
+      dtype: the element type as `jax.numpy` names it, such as `uint8`.
+      shape: elements a dimension.
+      strides: elements between neighbours along each dimension.
+      alias: the index of the first argument that is the same array; its own if it is the first.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    alias: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalarFact:
+    """A number known only when the kernel runs.
+
+    Attributes:
+      name: the kernel's parameter.
+      value: that of the launch.
+    """
+
+    name: str
+    value: Number
+
+
+ArgumentFact: TypeAlias = ArrayFact | ScalarFact

@@ -1,0 +1,312 @@
+"""A kernel as a function on JAX arrays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import indent
+
+from translators.access.analysis import Analysis
+from translators.access.expression import Digit, ProgramId, Variable
+from translators.emit import (
+    accesses,
+    atomics,
+    branches,
+    calls,
+    descriptors,
+    elementwise,
+    externs,
+    loops,
+    pointers,
+    products,
+    reductions,
+    shaping,
+)
+from translators.emit.buffers import Buffers
+from translators.emit.cycles import Body, Counted, cycle
+from translators.emit.emission import Emission, Enter, Note, Rule, Steps
+from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
+from translators.emit.layout import laid_out
+from translators.emit.pointers import pointee_of
+from translators.emit.preamble import HELPERS
+from translators.emit.terms import BatchAxis, Emitted, PointerTerm, Term, constant, dtype
+from translators.emit.writer import Writer
+from translators.graph.graph import Module, walk
+from translators.graph.types import I32, I64, FloatType, PointerType, element_of
+
+RULES: Mapping[str, Rule] = {
+    **accesses.RULES,
+    **atomics.RULES,
+    **branches.RULES,
+    **calls.RULES,
+    **descriptors.RULES,
+    **elementwise.RULES,
+    **externs.RULES,
+    **loops.RULES,
+    **pointers.RULES,
+    **products.RULES,
+    **reductions.RULES,
+    **shaping.RULES,
+}
+
+# An array of all iterations of a loop may be so many times as large as the largest argument.
+_GROWTH = 4
+_SMALL = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JaxFunction:
+    """An emitted function.
+
+    Attributes:
+      name: its name in `source`.
+      source: a whole Python file, which imports nothing but jax.
+      parameters: the kernel's array parameters that it takes, in order.
+      scalars: the kernel's float parameters that it takes by name; the launch's are defaults.
+      results: the array parameters whose new contents it gives, in order.
+      wide: whether it needs 64-bit types, which JAX has to be told to enable.
+      notes: what its owner should know.
+    """
+
+    name: str
+    source: str
+    parameters: tuple[str, ...]
+    scalars: tuple[str, ...]
+    results: tuple[str, ...]
+    wide: bool
+    notes: tuple[Note, ...]
+
+
+def emit_jax(module: Module, analysis: Analysis, arguments: Sequence[ArgumentFact]) -> JaxFunction:
+    """Writes the kernel of a verified module as a function on JAX arrays.
+
+    Args:
+      module: the kernel, with the functions that it calls.
+      analysis: its accesses, for the launch that the function is specialised on.
+      arguments: one fact for each of the kernel's arguments.
+
+    Raises:
+      GraphError: part of the kernel has no faithful form in JAX.
+    """
+    return _Maker(module, analysis, arguments).made()
+
+
+class _Maker:
+    """One emission, from the facts to the text of the file."""
+
+    def __init__(
+        self, module: Module, analysis: Analysis, arguments: Sequence[ArgumentFact]
+    ) -> None:
+        self._module = module
+        self._analysis = analysis
+        self._facts = arguments
+        self._writer = Writer()
+        self._name = self._writer.fresh(module.kernel.name)
+        self._scalars: dict[str, ScalarFact] = {}
+        self._emission = self._begin()
+
+    def _begin(self) -> Emission:
+        buffers = Buffers(self._writer)
+        sizes = [_SMALL]
+        for index, fact in enumerate(self._facts):
+            if not isinstance(fact, ArrayFact) or fact.alias != index:
+                continue
+            pointee = pointee_of(self._module.kernel.arguments[index].type)
+            buffers.add(index, fact, pointee)
+            sizes.append(_GROWTH * buffers.states[index].size)
+        serial = needs_order(self._module)
+        emission = Emission(
+            module=self._module,
+            analysis=self._analysis,
+            writer=self._writer,
+            buffers=buffers,
+            rules=RULES,
+            programs={} if serial else _program_axes(self._analysis),
+            largest=max(sizes),
+        )
+        emission.serial = serial
+        return emission
+
+    def made(self) -> JaxFunction:
+        """The function."""
+        e, kernel = self._emission, self._module.kernel
+        self._writer.location = None
+        for index, (argument, fact) in enumerate(zip(kernel.arguments, self._facts, strict=True)):
+            self._enter(index, argument, fact)
+        first = {key: state.name for key, state in e.buffers.states.items()}
+        for state in e.buffers.states.values():
+            converted = e.buffers.entered(state)
+            if converted:
+                state.name = self._writer.assign(converted, state.fact.name)
+        if e.serial:
+            e.drive(self._serially())
+        else:
+            e.run(kernel.body)
+        self._writer.location = None
+        written = [key for key, state in e.buffers.states.items() if state.written]
+        returns = [e.buffers.left(e.buffers.states[key]) for key in written]
+        whole = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
+        body = self._writer.lines(whole)
+        taken = [
+            key
+            for key, state in e.buffers.states.items()
+            if state.read or _mentions(body, first[key])
+        ]
+        return self._file(body, taken, written, first)
+
+    def _enter(self, index: int, argument: object, fact: ArgumentFact) -> None:
+        e = self._emission
+        value = self._module.kernel.arguments[index]
+        element = element_of(value.type)
+        if isinstance(fact, ArrayFact):
+            e.aliases[index] = fact.alias
+            if not isinstance(element, PointerType):
+                return  # a descriptor, of which the analysis of accesses knows what it says
+            offset = constant(0, I32)
+            e.put(value, PointerTerm(buffer=fact.alias, offset=offset, pointee=element.pointee))
+        elif isinstance(element, FloatType):
+            name = self._writer.fresh(fact.name)
+            self._scalars[name] = fact
+            typed = self._writer.assign(f"{dtype(element)}({name})", fact.name)
+            e.put(value, Term(text=typed, element=element))
+        else:
+            assert element is not None
+            number = int(fact.value)
+            narrow = element == I64 and I32.smallest <= number <= I32.largest
+            e.put(value, constant(number, I32 if narrow else element))
+
+    def _serially(self) -> Steps:
+        """All programs, one after another, in the order of Triton's interpreter."""
+        e = self._emission
+        grid = self._analysis.launch.grid
+
+        def body(params: list[Emitted], counter: Term) -> Body:
+            units = (grid[1] * grid[2], grid[2], 1)
+            e.programs = {
+                ProgramId(axis=axis, extent=extent): _id_of(e, counter, units[axis], extent)
+                for axis, extent in enumerate(grid)
+                if extent > 1
+            }
+            e.active = e.alive = None
+            yield Enter(self._module.kernel.body)
+            return []
+
+        count = grid[0] * grid[1] * grid[2]
+        header = Counted(first="0", last=str(count), name="program")
+        yield from cycle(e, [], hints=[], body=body, header=header, returns=False)
+
+    def _file(
+        self,
+        body: list[str],
+        taken: list[int],
+        written: list[int],
+        first: Mapping[int, str],
+    ) -> JaxFunction:
+        e = self._emission
+        text = "\n".join(body)
+        scalars = [name for name in self._scalars if _mentions(body, name)]
+        parameters = [first[key] for key in taken]
+        keywords = [f"{name}={self._scalars[name].value!r}" for name in scalars]
+        signature = ", ".join([*parameters, *(["*", *keywords] if keywords else [])])
+        lines = [f'"""{self._title()}"""', "", *_imports(text, self._writer.helpers), ""]
+        for helper in self._writer.helpers:
+            lines += ["", HELPERS[helper].strip(), ""]
+        lines += ["", *laid_out(f"def {self._name}({signature}):", "")]
+        lines += [indent(f'"""{self._docstring(taken, written)}"""', "    ")]
+        lines += _checks([(first[key], e.buffers.states[key].fact) for key in taken])
+        wide = any(is_wide_text(line) for line in body)
+        source = "\n".join([*lines, *body, ""])
+        facts = [e.buffers.states[key].fact for key in taken]
+        return JaxFunction(
+            name=self._name,
+            source=source,
+            parameters=tuple(fact.name for fact in facts),
+            scalars=tuple(scalars),
+            results=tuple(e.buffers.states[key].fact.name for key in written),
+            wide=wide or any(fact.dtype.endswith("64") for fact in facts),
+            notes=tuple(e.notes),
+        )
+
+    def _title(self) -> str:
+        return f"`{self._module.kernel.name}`, translated from Triton."
+
+    def _docstring(self, taken: list[int], written: list[int]) -> str:
+        states = self._emission.buffers.states
+        lines = [f"Computes what the Triton kernel `{self._module.kernel.name}` computes.", ""]
+        lines.append("Args:")
+        for key in taken:
+            fact = states[key].fact
+            lines.append(f"  {fact.name}: {fact.dtype}{list(fact.shape)}.")
+        names = ", ".join(f"`{states[key].fact.name}`" for key in written)
+        lines += ["", "Returns:", f"  The new contents of {names}.", ""]
+        return "\n".join(lines)
+
+
+def is_wide_text(line: str) -> bool:
+    """Whether a line of emitted text speaks of 64-bit types."""
+    return "jnp.int64" in line or "jnp.uint64" in line or "jnp.float64" in line
+
+
+def _mentions(body: list[str], name: str) -> bool:
+    from translators.emit.writer import names_in
+
+    return any(name in names_in(line) for line in body if not line.lstrip().startswith("#"))
+
+
+def _imports(text: str, helpers: Mapping[str, None]) -> list[str]:
+    whole = text + "".join(HELPERS[each] for each in helpers)
+    found = []
+    if "jax." in whole.replace("jax.numpy", ""):
+        found.append("import jax")
+    found.append("import jax.numpy as jnp")
+    if "lax." in whole:
+        found.append("from jax import lax")
+    return found
+
+
+def _checks(arrays: list[tuple[str, ArrayFact]]) -> list[str]:
+    """The function refuses what it was not specialised on."""
+    lines = []
+    for name, fact in arrays:
+        message = f"`{name}` must have the shape {fact.shape}, not {{{name}.shape}}"
+        lines.append(f"    if {name}.shape != {fact.shape}:")
+        lines += laid_out(f'raise ValueError(f"{message}")', "        ")
+    return lines
+
+
+def _program_axes(analysis: Analysis) -> dict[Variable, BatchAxis | Term]:
+    """A batch axis for each coordinate of the programs, the last innermost."""
+    coordinates: Sequence[Digit | ProgramId]
+    if analysis.axes is not None:
+        coordinates = analysis.axes.axes
+    else:
+        coordinates = [
+            ProgramId(axis=axis, extent=extent)
+            for axis, extent in enumerate(analysis.launch.grid)
+            if extent > 1
+        ]
+    last = len(coordinates) - 1
+    return {
+        each: BatchAxis(name=str(each), extent=each.extent, place=last - index)
+        for index, each in enumerate(coordinates)
+    }
+
+
+def _id_of(e: Emission, counter: Term, unit: int, extent: int) -> Term:
+    text = counter.text if unit == 1 else f"{counter.text} // {unit}"
+    return Term(text=e.writer.assign(f"({text}) % {extent}", "pid"), element=I32)
+
+
+def needs_order(module: Module) -> bool:
+    """Whether programs look at what others did: then they run one after another.
+
+    That is so where what an atomic update gives is used, where memory is compared and swapped,
+    and where an update has no form that combines many of them.
+    """
+    used = {operand for op in walk(module.kernel.body) for operand in op.operands}
+    for op in walk(module.kernel.body):
+        if op.name in ("tt.atomic_cas", "tt.atomic_poll"):
+            return True
+        if op.name != "tt.atomic_rmw":
+            continue
+        if op.result in used or op.text("atomic_rmw_op") in ("and", "or", "xor", "exch"):
+            return True
+    return False

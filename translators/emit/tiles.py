@@ -1,0 +1,271 @@
+"""Reads and writes of tiles, as slices, reshapes and transposes of whole arrays."""
+
+from collections.abc import Sequence
+from math import prod
+
+from translators.emit.affine import affine_term
+from translators.emit.buffers import BufferState, dropped, permuted, regained
+from translators.emit.emission import Emission
+from translators.emit.terms import BatchAxis, Term, literal
+from translators.emit.tiling import Digit, Span
+from translators.graph.types import ElementType, Number
+
+
+def _shape(sizes: Sequence[int]) -> str:
+    return f"({', '.join(map(str, sizes))})"
+
+
+def _axes_of(state: BufferState, spans: Sequence[Span]) -> list[int]:
+    """The axes of the array that matter, in the order of the spans."""
+    strides = state.fact.strides
+    return [
+        axis
+        for span in spans
+        for axis in span.dimension.axes
+        if strides[axis] or state.fact.shape[axis] == 1
+    ]
+
+
+def view(state: BufferState, spans: Sequence[Span]) -> str:
+    """The array with a dimension for each span."""
+    axes = _axes_of(state, spans)
+    text = permuted(dropped(state.name, state.fact, axes), axes)
+    sizes = tuple(span.dimension.size for span in spans)
+    if tuple(state.fact.shape[axis] for axis in axes) != sizes:
+        text = f"{text}.reshape{_shape(sizes)}"
+    return text
+
+
+def unviewed(text: str, state: BufferState, spans: Sequence[Span]) -> str:
+    """The array whose view a text is; the inverse of `view`."""
+    shape = state.fact.shape
+    axes = _axes_of(state, spans)
+    sizes = [shape[axis] for axis in axes]
+    if tuple(sizes) != tuple(span.dimension.size for span in spans):
+        text = f"({text}).reshape{_shape(sizes)}"
+    ranked = sorted(axes)
+    back = tuple(axes.index(axis) for axis in ranked)
+    if list(back) != sorted(back):
+        text = f"({text}).transpose({', '.join(map(str, back))})"
+    return regained(text, state.fact, axes)
+
+
+def _digits(spans: Sequence[Span]) -> list[Digit]:
+    return [digit for span in spans for digit in span.digits]
+
+
+def _order(digits: Sequence[Digit]) -> list[int]:
+    """The places of the digits in an array: batch axes outside, then the tensor's axes."""
+
+    def key(place: int) -> tuple[int, int, int]:
+        axis = digits[place].axis
+        if isinstance(axis, BatchAxis):
+            return (0, -axis.place, -digits[place].unit)
+        return (1, axis, -digits[place].unit)
+
+    return sorted(range(len(digits)), key=key)
+
+
+def _padded(e: Emission, state: BufferState, spans: Sequence[Span], fill: Number) -> str:
+    """The view, with as much around it as the access leaves it."""
+    text = view(state, spans)
+    if any(any(span.pads) for span in spans):
+        pads = ", ".join(str(span.pads) for span in spans)
+        value = "" if fill == 0 else f", constant_values={literal(fill, state.element)}"
+        comma = "," if len(spans) == 1 else ""
+        return e.writer.beside(state.name, f"jnp.pad({text}, ({pads}{comma}){value})")
+    return e.writer.beside(state.name, text) if text != state.name else text
+
+
+def sliced(e: Emission, state: BufferState, spans: Sequence[Span], fill: Number) -> str:
+    """The part of the array that the access touches, `fill` where it leaves the array."""
+    text = _padded(e, state, spans, fill)
+    static: list[str] = []
+    for place, span in enumerate(spans):
+        low, high = span.pads
+        total = low + span.dimension.size + high
+        if span.start.terms:
+            start = affine_term(e, span.start.plus(low))
+            text = f"lax.dynamic_slice_in_dim({text}, {start.text}, {span.length}, axis={place})"
+            text = e.writer.assign(text)
+            static.append(":")
+            continue
+        begin = span.start.offset + low
+        static.append(_slice(begin, begin + span.length, total))
+    if any(each != ":" for each in static):
+        text = f"{text}[{', '.join(static)}]"
+    return text
+
+
+def _slice(begin: int, end: int, total: int) -> str:
+    first = str(begin) if begin else ""
+    last = str(end) if end != total else ""
+    return f"{first}:{last}"
+
+
+def _sizes(spans: Sequence[Span]) -> list[int]:
+    return [size for span in spans for size in (span.sizes or (1,))]
+
+
+def _inside(spans: Sequence[Span]) -> list[str]:
+    """What of the slice, in the shape of `_sizes`, the digits reach."""
+    index: list[str] = []
+    for span in spans:
+        if not span.digits:
+            index.append("0")
+            continue
+        for place, size in enumerate(span.sizes):
+            if place < len(span.digits):
+                extent = span.digits[place].extent
+                index.append(":" if extent == size else f":{extent}")
+            else:
+                index.append("0")
+    return index
+
+
+def read(
+    e: Emission, state: BufferState, spans: Sequence[Span], shape: tuple[int, ...], fill: Number
+) -> Term:
+    """The elements touched, with the dimensions of the tensor and the batch axes that move it."""
+    state.read = True
+    text = sliced(e, state, spans, fill)
+    sizes = _sizes(spans)
+    if sizes != [span.length for span in spans]:
+        text = f"{text}.reshape{_shape(sizes)}"
+    index = _inside(spans)
+    if any(each != ":" for each in index):
+        text = f"{text}[{', '.join(index)}]"
+    digits = _digits(spans)
+    flipped = tuple(place for place, digit in enumerate(digits) if digit.flipped)
+    if flipped:
+        text = f"jnp.flip({text}, axis={flipped})"
+    order = _order(digits)
+    if order != sorted(order):
+        text = f"({text}).transpose({', '.join(map(str, order))})"
+    found = [digits[place].extent for place in order]
+    return _tensor(e, text, found, [digits[place] for place in order], shape, state.element)
+
+
+def _tensor(
+    e: Emission,
+    text: str,
+    sizes: list[int],
+    digits: list[Digit],
+    shape: tuple[int, ...],
+    element: ElementType,
+) -> Term:
+    """An array with a dimension for each digit as that of a tensor."""
+    batch = frozenset(each.axis for each in digits if isinstance(each.axis, BatchAxis))
+    dims = tuple(any(each.axis == axis for each in digits) for axis in range(len(shape)))
+    made = Term(text=text, element=element, shape=shape, dims=dims, batch=batch)
+    holes = _with_holes(digits, shape)
+    if holes is not None:
+        narrow, wide = holes
+        front = [each.extent for each in digits if isinstance(each.axis, BatchAxis)]
+        sizes = [*front, *wide]
+        text = f"({text}).reshape{_shape([*front, *narrow])}"
+        text = f"jnp.broadcast_to({text}, {_shape(sizes)})"
+    if tuple(sizes) != made.array_shape:
+        text = f"({text}).reshape{_shape(made.array_shape)}"
+    return made.like(text)
+
+
+def _with_holes(digits: list[Digit], shape: tuple[int, ...]) -> tuple[list[int], list[int]] | None:
+    """The tensor's dimensions digit by digit, where some digits do not move the access.
+
+    Returns:
+      The sizes with 1 for those digits, and with their extents; `None` if there are none.
+    """
+    narrow: list[int] = []
+    wide: list[int] = []
+    missing = False
+    for axis, size in enumerate(shape):
+        own = [each for each in digits if each.axis == axis]
+        if not own:
+            continue
+        upper = size
+        for digit in own:
+            above = upper // (digit.unit * digit.extent)
+            if above > 1:
+                narrow.append(1)
+                wide.append(above)
+                missing = True
+            narrow.append(digit.extent)
+            wide.append(digit.extent)
+            upper = digit.unit
+        if upper > 1:
+            narrow.append(1)
+            wide.append(upper)
+            missing = True
+    return (narrow, wide) if missing else None
+
+
+def write(e: Emission, buffer: int, spans: Sequence[Span], value: Term) -> None:
+    """Puts a value, which has all dimensions, where the access goes.
+
+    Every digit must be there, and no two of them may meet.
+    """
+    state = e.buffers.states[buffer]
+    digits = _digits(spans)
+    order = _order(digits)
+    text = value.text
+    ordered = [digits[place].extent for place in order]
+    if tuple(ordered) != value.array_shape:
+        text = f"({text}).reshape{_shape(ordered)}"
+    back = [order.index(place) for place in range(len(order))]
+    if back != sorted(back):
+        text = f"({text}).transpose({', '.join(map(str, back))})"
+    flipped = tuple(place for place, digit in enumerate(digits) if digit.flipped)
+    if flipped:
+        text = f"jnp.flip({text}, axis={flipped})"
+    text = e.writer.assign(text)
+    sizes = _sizes(spans)
+    index = _inside(spans)
+    lengths = [span.length for span in spans]
+    if all(each in (":", "0") for each in index) and prod(sizes) == prod(ordered):
+        if ordered != lengths:
+            text = f"{text}.reshape{_shape(lengths)}"
+    else:
+        state.read = True
+        old = sliced(e, state, spans, 0)
+        text = f"({old}).reshape{_shape(sizes)}.at[{', '.join(index)}].set({text})"
+        text = f"{text}.reshape{_shape(lengths)}"
+    e.buffers.update(buffer, unviewed(_placed(e, state, spans, text), state, spans))
+
+
+def _placed(e: Emission, state: BufferState, spans: Sequence[Span], text: str) -> str:
+    """The view of the array with the slice in its place."""
+    crops, places, whole = [], [], True
+    for span in spans:
+        size, length, begin = span.dimension.size, span.length, span.start.offset
+        if span.start.terms:
+            return _placed_where_it_starts(e, state, spans, text)
+        low, high = span.pads
+        crops.append(_slice(low, length - high, length))
+        places.append(_slice(max(0, begin), min(size, begin + length), size))
+        whole = whole and begin <= 0 and begin + length >= size
+    if any(each != ":" for each in crops):
+        text = e.writer.assign(text)
+        text = f"{text}[{', '.join(crops)}]"
+    if whole:
+        return text
+    state.read = True
+    old = e.writer.beside(state.name, view(state, spans))
+    return f"{old}.at[{', '.join(places)}].set({text})"
+
+
+def _placed_where_it_starts(
+    e: Emission, state: BufferState, spans: Sequence[Span], text: str
+) -> str:
+    """The same where a start is known only when it runs: in the padded view, then cut."""
+    state.read = True
+    old = _padded(e, state, spans, 0)
+    starts, cuts = [], []
+    for span in spans:
+        low, high = span.pads
+        starts.append(affine_term(e, span.start.plus(low)).text)
+        cuts.append(_slice(low, low + span.dimension.size, low + span.dimension.size + high))
+    placed = f"lax.dynamic_update_slice({old}, {text}, ({', '.join(starts)},))"
+    if any(each != ":" for each in cuts):
+        placed = f"{placed}[{', '.join(cuts)}]"
+    return placed

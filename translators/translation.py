@@ -1,0 +1,132 @@
+"""A kernel and a launch of it, translated: graph, accesses and emitted function."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from translators.access.analysis import Analysis, analyze
+from translators.access.launch import Buffer, Specialization
+from translators.access.programs import program_axes
+from translators.emit.affine import TableError
+from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
+from translators.emit.jax import JaxFunction, emit_jax, needs_order
+from translators.graph.errors import GraphError
+from translators.graph.graph import Module
+from translators.graph.types import IntType, element_of
+from translators.triton.host_arrays import NUMPY_DTYPES
+from translators.triton.kernel_graph import kernel_graph, kernel_parameters
+from translators.triton.launches import ArrayArgument, DescriptorArgument, Launch, ScalarArgument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """What became of a kernel.
+
+    Attributes:
+      launch: what it was specialised on.
+      module: its graph.
+      analysis: its accesses.
+      function: the emitted function.
+    """
+
+    launch: Launch
+    module: Module
+    analysis: Analysis
+    function: JaxFunction
+
+    def load(self) -> Callable[..., Any]:
+        """The emitted function itself."""
+        return load(self.function)
+
+
+def load(function: JaxFunction) -> Callable[..., Any]:
+    """Runs the emitted file and gives its function."""
+    namespace: dict[str, Any] = {"__name__": function.name}
+    exec(compile(function.source, f"<emitted {function.name}>", "exec"), namespace)
+    return namespace[function.name]  # type: ignore[no-any-return]
+
+
+def translate(kernel: Any, launch: Launch) -> Translation:
+    """Translates a jitted function for a launch.
+
+    Raises:
+      InputError: part of the kernel has no faithful translation; at the kernel's line.
+    """
+    module = kernel_graph(kernel, launch)
+    return translate_module(module, launch)
+
+
+def translate_module(module: Module, launch: Launch) -> Translation:
+    """Translates a verified graph, whose kernel takes what `kernel_parameters` lists."""
+    facts = argument_facts(module, launch)
+    analysis = analyze(module, specialization(module, launch))
+    if needs_order(module):
+        function = emit_jax(module, analysis, facts)
+        return Translation(launch=launch, module=module, analysis=analysis, function=function)
+    placed = analyze(module, analysis.launch, program_axes(analysis))
+    try:
+        function, analysis = emit_jax(module, placed, facts), placed
+    except TableError:
+        function = emit_jax(module, analysis, facts)
+    return Translation(launch=launch, module=module, analysis=analysis, function=function)
+
+
+def specialization(module: Module, launch: Launch) -> Specialization:
+    """What the analysis of accesses is told of a launch."""
+    buffers, scalars = {}, {}
+    for index, parameter in enumerate(kernel_parameters(launch)):
+        if isinstance(parameter, ArrayArgument):
+            buffers[index] = Buffer(
+                name=parameter.name, shape=parameter.shape, strides=parameter.strides
+            )
+        elif isinstance(parameter, DescriptorArgument):
+            buffers[index] = Buffer(
+                name=parameter.name,
+                shape=parameter.array.shape,
+                strides=parameter.array.strides,
+                padding=parameter.padding,
+            )
+        else:
+            element = element_of(module.kernel.arguments[index].type)
+            if isinstance(element, IntType):
+                scalars[index] = element.wrap(int(parameter.value))
+    return Specialization(grid=launch.grid, buffers=buffers, scalars=scalars)
+
+
+def argument_facts(module: Module, launch: Launch) -> list[ArgumentFact]:
+    """What the emitter is told of each argument.
+
+    Raises:
+      GraphError: arrays that are written overlap in another way than by being the same.
+    """
+    facts: list[ArgumentFact] = []
+    first: dict[tuple[object, ...], int] = {}
+    for index, parameter in enumerate(kernel_parameters(launch)):
+        if isinstance(parameter, ScalarArgument):
+            facts.append(ScalarFact(name=parameter.name, value=parameter.value))
+            continue
+        if isinstance(parameter, DescriptorArgument):
+            parameter = parameter.array
+        dtype = NUMPY_DTYPES.get(parameter.dtype)
+        if dtype is None:
+            raise GraphError(
+                f"the argument `{parameter.name}` holds `{parameter.dtype}`, which JAX has not",
+                module.kernel.location,
+            )
+        same = (
+            parameter.buffer,
+            parameter.offset,
+            parameter.shape,
+            parameter.strides,
+            parameter.dtype,
+        )
+        facts.append(
+            ArrayFact(
+                name=parameter.name,
+                dtype=dtype.name,
+                shape=parameter.shape,
+                strides=parameter.strides,
+                alias=first.setdefault(same, index),
+            )
+        )
+    return facts
