@@ -1,7 +1,7 @@
 """A kernel and a launch of it, translated: graph, accesses and emitted function."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from translators.access.analysis import Analysis, analyze
@@ -10,6 +10,8 @@ from translators.access.programs import program_axes
 from translators.emit.affine import TableError
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.jax import JaxFunction, emit_jax, needs_order
+from translators.emit.merging import merge_programs
+from translators.emit.unsharing import unshared
 from translators.graph.errors import GraphError
 from translators.graph.graph import Module
 from translators.graph.types import IntType, element_of
@@ -59,16 +61,23 @@ def translate(kernel: Any, launch: Launch) -> Translation:
 def translate_module(module: Module, launch: Launch) -> Translation:
     """Translates a verified graph, whose kernel takes what `kernel_parameters` lists."""
     facts = argument_facts(module, launch)
-    analysis = analyze(module, specialization(module, launch))
+    apart = unshared(module)
+    analysis = analyze(apart, specialization(module, launch))
     if needs_order(module):
-        function = emit_jax(module, analysis, facts)
+        function = emit_jax(apart, analysis, facts)
         return Translation(launch=launch, module=module, analysis=analysis, function=function)
-    placed = analyze(module, analysis.launch, program_axes(analysis))
+    placed = analyze(apart, analysis.launch, program_axes(analysis))
+    merged = merge_programs(apart, placed)
     try:
-        function, analysis = emit_jax(module, placed, facts), placed
+        if merged is None:
+            function = emit_jax(apart, placed, facts)
+        else:
+            smaller = replace(analysis.launch, grid=merged.grid)
+            function = emit_jax(merged.module, analyze(merged.module, smaller), facts)
     except TableError:
-        function = emit_jax(module, analysis, facts)
-    return Translation(launch=launch, module=module, analysis=analysis, function=function)
+        placed = analysis
+        function = emit_jax(apart, analysis, facts)
+    return Translation(launch=launch, module=module, analysis=placed, function=function)
 
 
 def specialization(module: Module, launch: Launch) -> Specialization:

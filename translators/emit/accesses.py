@@ -15,7 +15,7 @@ from translators.emit.terms import (
     dtype,
     typed,
 )
-from translators.emit.tiles import read, write
+from translators.emit.tiles import read, source_of, write
 from translators.emit.tiling import Span, spans_of, touched, whole_lanes
 from translators.graph.graph import Op
 from translators.graph.types import I1, I32, I64, FloatType, shape_of
@@ -87,6 +87,8 @@ def _loaded(
         found = found.like(e.writer.assign(found.text, op.result.name))
         if edges:
             mask = None
+            if fill == 0:
+                e.sources[found.text] = source_of(e.buffers.states[pointer.buffer], spans)
     else:
         found = gathered(e, op, pointer, shape)
     if mask is not None and mask.number is None:

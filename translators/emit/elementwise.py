@@ -357,8 +357,10 @@ def _cast(e: Emission, op: Op) -> None:
     match op.name:
         case "arith.extsi" if source == I1:
             text = f"-({text}.astype({dtype(target)}))"
-        case "arith.sitofp" if source == I1:
-            text = f"-({text}.astype({dtype(target)}))"
+        case "arith.sitofp" | "arith.uitofp" if source == I1:
+            # A product with a converted condition XLA takes for a choice, which forgets of NaN.
+            one = "-1.0" if op.name == "arith.sitofp" else "1.0"
+            text = f"jnp.where({text}, {dtype(target)}({one}), 0.0)"
         case "arith.extui" if source != I1 and not not_negative(e, op.operands[0]):
             if source != target:
                 text = f"{text}.astype({unsigned(source)}).astype({dtype(target)})"

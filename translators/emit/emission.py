@@ -89,6 +89,7 @@ class Emission:
       alive: which programs have not returned; all if `None`.
       serial: whether programs run one after another.
       addresses: numbers that are addresses of arrays, of which is known that they are not zero.
+      sources: for names of tiles that were read as they are, the `tiles.Source` of each.
       returned: where the function at hand has returned on the way, and with what.
     """
 
@@ -112,6 +113,7 @@ class Emission:
     aliases: dict[int, int] = field(default_factory=dict)
     serial: bool = False
     addresses: set[Value] = field(default_factory=set)
+    sources: dict[str, object] = field(default_factory=dict)
     returned: list[tuple[Term, list[Emitted]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:

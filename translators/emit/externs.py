@@ -124,7 +124,8 @@ def _extern(e: Emission, op: Op) -> None:
     if template is None:
         raise e.refuse(op, f"calls `{op.text('symbol')}`, which has no form in JAX yet")
     terms = operands_of(e, op)
-    parts = texts(terms) if len(terms) > 1 else [typed(terms[0])]
+    typing = len(terms) == 1 or ".astype" in template
+    parts = [typed(each) for each in terms] if typing else texts(terms)
     text = template.format(*parts)
     target = e.element(op.result)
     if isinstance(target, IntType):

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from translators.emit.emission import Emission, Rule
 from translators.emit.terms import BatchAxis, Term, common_batch, dtype
+from translators.emit.whole_products import whole_operands
 from translators.graph.graph import Op
 from translators.graph.types import BF16, F32, F64, ElementType, FloatType, element_of, shape_of
 
@@ -23,18 +24,22 @@ def product(e: Emission, op: Op, *, summed: BatchAxis | None = None, hint: str =
     batch = (left.batch | right.batch) - {summed}
     letters = _letters(sorted(left.batch | right.batch, key=lambda each: -each.place))
     stacked = "abc"[: rank - 2]
-    left = _with_matrix(e, left)
-    right = _with_matrix(e, right)
-    axes = ["".join(letters[axis] for axis in _ordered(each)) for each in (left, right)]
     out = "".join(letters[axis] for axis in _ordered_axes(batch))
-    operands = [_squeezed(e, each) for each in (left, right)]
+    whole = whole_operands(e, (left, right), summed, letters)
+    if whole is not None:
+        inputs = ",".join(each.letters for each in whole)
+        operands = [each.text for each in whole]
+    else:
+        left, right = e.spread(left), e.spread(right)
+        axes = ["".join(letters[axis] for axis in _ordered(each)) for each in (left, right)]
+        inputs = f"{axes[0]}{stacked}mk,{axes[1]}{stacked}kn"
+        operands = [_squeezed(e, each) for each in (left, right)]
     result = _result_element(element)
-    precision = _precision(op)
-    options = f"{precision}preferred_element_type={dtype(result)}"
-    if not axes[0] and not axes[1] and rank == 2:
+    options = f"{_precision(op)}preferred_element_type={dtype(result)}"
+    if inputs == "mk,kn" and not out:
         text = f"jnp.dot({operands[0]}, {operands[1]}, {options})"
     else:
-        formula = f"{axes[0]}{stacked}mk,{axes[1]}{stacked}kn->{out}{stacked}mn"
+        formula = f"{inputs}->{out}{stacked}mn"
         text = f'jnp.einsum("{formula}", {operands[0]}, {operands[1]}, {options})'
     name = e.writer.assign(text, hint)
     made = Term(text=name, element=result, shape=shape, dims=(True,) * rank, batch=batch)
@@ -69,10 +74,6 @@ def _exact(e: Emission, term: Term) -> Term:
 
 def _text(term: Term) -> str:
     return term.text if term.number is None else f"{dtype(term.element)}({term.text})"
-
-
-def _with_matrix(e: Emission, term: Term) -> Term:
-    return e.spread(term)
 
 
 def _ordered(term: Term) -> list[BatchAxis]:

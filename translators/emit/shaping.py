@@ -15,6 +15,7 @@ from translators.emit.terms import (
     dtype,
     literal,
 )
+from translators.emit.tiles import Source, turned
 from translators.graph.graph import Op, integers
 from translators.graph.types import IntType, shape_of
 
@@ -166,6 +167,9 @@ def _transpose(e: Emission, op: Op, term: Term) -> Term:
     elif order == (*range(rank - 2), rank - 1, rank - 2):
         text = f"{whole.text}.mT"
     name = e.writer.assign(text, op.result.name)
+    source = e.sources.get(term.text)
+    if isinstance(source, Source):
+        e.sources[name] = turned(source, order)
     first = next((place for place, real in enumerate(dims) if real), rank)
     if not term.batch and first:
         index = ", ".join(["0"] * first)

@@ -279,7 +279,10 @@ def _parse(text: str) -> Any:
 def _value_type(type_: Any) -> ValueType:
     from jaxlib.mlir import ir
 
-    ranked = ir.RankedTensorType(type_)
+    try:
+        ranked = ir.RankedTensorType(type_)
+    except ValueError as error:
+        raise InputError(f"`{type_}` is no array") from error
     if not ranked.has_static_shape:
         raise InputError(f"`{type_}` has no fixed shape")
     element = str(ranked.element_type)

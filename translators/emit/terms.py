@@ -196,7 +196,9 @@ def literal(number: Number, element: ElementType) -> str:
 
 
 def constant(number: Number, element: ElementType, shape: tuple[int, ...] = ()) -> Term:
-    """A number known now, the same in every lane."""
+    """A number known now, the same in every lane; of an integer, the bits that the type holds."""
+    if isinstance(element, IntType):
+        number = element.wrap(int(number))
     return Term(
         text=literal(number, element),
         element=element,

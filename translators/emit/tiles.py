@@ -1,6 +1,7 @@
 """Reads and writes of tiles, as slices, reshapes and transposes of whole arrays."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from translators.emit.affine import affine_term
@@ -9,6 +10,41 @@ from translators.emit.emission import Emission
 from translators.emit.terms import BatchAxis, Term, literal
 from translators.emit.tiling import Digit, Span
 from translators.graph.types import ElementType, Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The part of an array that a value is, element for element.
+
+    Attributes:
+      state: the array, with the contents that it had.
+      spans: what of it; outside of the array the value is zero.
+    """
+
+    state: BufferState
+    spans: tuple[Span, ...]
+
+
+def source_of(state: BufferState, spans: Sequence[Span]) -> Source:
+    """The source of a tile that is read now."""
+    return Source(state=replace(state), spans=tuple(spans))
+
+
+def turned(source: Source, order: tuple[int, ...]) -> Source:
+    """The source of the transposed value, whose axis `i` was axis `order[i]`."""
+    spans = tuple(
+        replace(
+            span,
+            digits=tuple(
+                digit
+                if isinstance(digit.axis, BatchAxis)
+                else replace(digit, axis=order.index(digit.axis))
+                for digit in span.digits
+            ),
+        )
+        for span in source.spans
+    )
+    return replace(source, spans=spans)
 
 
 def _shape(sizes: Sequence[int]) -> str:

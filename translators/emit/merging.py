@@ -1,0 +1,456 @@
+"""Programs merged into one with longer tensors, where blocks are no more than a way to divide.
+
+A Triton kernel divides an array into blocks, one for each program: `pid * BLOCK + arange(BLOCK)`.
+Where no op sees more than one element along such a block at a time, the blocks can as well be one:
+`arange(N)`. What comes out is again a kernel, of fewer programs, that does the same; written as
+JAX it speaks of whole arrays.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from translators.access.analysis import Access, Analysis
+from translators.access.expression import Affine, Digit, Lane, leaves
+from translators.access.states import Integer
+from translators.emit.classes import Classes, Place, classes_of
+from translators.graph.graph import (
+    Function,
+    Module,
+    Op,
+    Region,
+    Value,
+    make_module,
+    make_op,
+    make_region,
+    walk,
+)
+from translators.graph.ops.catalog import OPS
+from translators.graph.ops.definition import Effect
+from translators.graph.types import I1, I32, IntType, TensorType, Type, element_of, shape_of
+from translators.graph.verifier import verify
+
+_MEMORY = (Effect.READ, Effect.WRITE, Effect.READ_WRITE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """A kernel of fewer programs.
+
+    Attributes:
+      module: the kernel, verified.
+      grid: its programs.
+      names: what the coordinates were called whose programs were merged.
+    """
+
+    module: Module
+    grid: tuple[int, int, int]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Root:
+    """A tensor that holds the position in the array: `block * B + lane`, times a number.
+
+    Attributes:
+      value: the tensor, of rank 1.
+      digit: the coordinate of the program that counts the blocks.
+      scale: the number.
+      offset: what is added.
+    """
+
+    value: Value
+    digit: Digit
+    scale: int
+    offset: int
+
+
+def merge_programs(module: Module, analysis: Analysis) -> Merged | None:
+    """Merges the programs along as many coordinates as can be; `None` if that is none.
+
+    Args:
+      module: a verified kernel.
+      analysis: its accesses, in terms of `ProgramAxes`.
+
+    Raises:
+      GraphError: never for a right kernel; the result is verified.
+    """
+    if analysis.axes is None:
+        return None
+    classes = classes_of(module.kernel)
+    roots = list(_roots(module.kernel, analysis))
+    digits = _mergeable(module.kernel, classes, roots)
+    while digits:
+        merger = _Merger(module, analysis, classes, roots, digits)
+        blamed = merger.blamed()
+        if not blamed:
+            return merger.merged()
+        digits = [each for each in digits if each not in blamed]
+    return None
+
+
+def _roots(kernel: Function, analysis: Analysis) -> Iterator[_Root]:
+    for op in walk(kernel.body):
+        for value in op.results:
+            root = _root(value, analysis)
+            if root is not None:
+                yield root
+
+
+def _root(value: Value, analysis: Analysis) -> _Root | None:
+    state = analysis.states.get(value)
+    shape = shape_of(value.type)
+    if len(shape) != 1 or not isinstance(state, Integer) or state.assumptions:
+        return None
+    lane, digit = None, None
+    for variable, factor in state.expression.terms:
+        if isinstance(variable, Lane) and lane is None:
+            lane = factor
+        elif isinstance(variable, Digit) and digit is None:
+            digit = (variable, factor)
+        else:
+            return None
+    if lane is None or digit is None or lane <= 0 or digit[1] != lane * shape[0]:
+        return None
+    return _Root(value=value, digit=digit[0], scale=lane, offset=state.expression.offset)
+
+
+def _mergeable(kernel: Function, classes: Classes, roots: list[_Root]) -> list[Digit]:
+    """The coordinates whose blocks are free dimensions, of one coordinate each."""
+    owners: dict[Place, set[Digit]] = {}
+    lengths: dict[Digit, set[int]] = {}
+    spoilt: set[Digit] = set()
+    for root in roots:
+        place = classes.of((root.value, 0))
+        owners.setdefault(place, set()).add(root.digit)
+        lengths.setdefault(root.digit, set()).update(shape_of(root.value.type))
+        if not classes.is_free(place):
+            spoilt.add(root.digit)
+    for digits in owners.values():
+        if len(digits) > 1:
+            spoilt |= digits
+    known = {root.value for root in roots}
+    for value in _counting(kernel, known):
+        spoilt |= owners.get(classes.of((value, 0)), set())
+    found = list(dict.fromkeys(root.digit for root in roots))
+    return [each for each in found if each not in spoilt and len(lengths[each]) == 1]
+
+
+def _counting(kernel: Function, roots: set[Value]) -> Iterator[Value]:
+    """Ranges that are used for more than the roots."""
+    users: dict[Value, list[Op]] = {}
+    ops = list(walk(kernel.body))
+    for op in ops:
+        for operand in op.operands:
+            users.setdefault(operand, []).append(op)
+    for op in ops:
+        if op.name != "tt.make_range":
+            continue
+        pending = [op.result]
+        while pending:
+            for user in users.get(pending.pop(), []):
+                if all(each in roots for each in user.results) and user.results:
+                    continue
+                if user.name in ("arith.extsi", "arith.extui"):
+                    pending.append(user.result)
+                else:
+                    yield op.result
+                    pending.clear()
+                    break
+
+
+class _Merger:
+    """One attempt, with a set of coordinates."""
+
+    def __init__(
+        self,
+        module: Module,
+        analysis: Analysis,
+        classes: Classes,
+        roots: list[_Root],
+        digits: list[Digit],
+    ) -> None:
+        self._module = module
+        self._analysis = analysis
+        self._classes = classes
+        self._digits = digits
+        self._roots = {each.value: each for each in roots if each.digit in digits}
+        assert analysis.axes is not None
+        self._kept = [each for each in analysis.axes.axes if each not in digits]
+        self._parents = _parents(module.kernel.body)
+        self._live = self._needed()
+        self._lengths = self._new_lengths()
+        self._values: dict[Value, Value] = {}
+
+    def blamed(self) -> set[Digit]:
+        """The coordinates that something else needs than where blocks start; all if unknown."""
+        if len(self._kept) > 3:
+            return set(self._digits)
+        for op in self._live:
+            if op.name == "tt.get_program_id":
+                return self._who_needs_programs() or set(self._digits)
+        return set()
+
+    def _who_needs_programs(self) -> set[Digit]:
+        """Coordinates in what is computed from program ids and is no start of a block."""
+        found: set[Digit] = set()
+        for op in self._live:
+            for value in op.results:
+                if value in self._roots or shape_of(value.type):
+                    continue
+                state = self._analysis.states.get(value)
+                if isinstance(state, Integer):
+                    found |= {
+                        each
+                        for each in leaves(state.expression)
+                        if isinstance(each, Digit) and each in self._digits
+                    }
+        return found
+
+    def _needed(self) -> list[Op]:
+        """The ops that memory depends on, where roots and what follows from them are given."""
+        needed: set[Op] = set()
+        pending = [
+            op
+            for op in walk(self._module.kernel.body)
+            if OPS[op.name].effect in (Effect.WRITE, Effect.READ_WRITE) or op.name == "tt.return"
+        ]
+        while pending:
+            op = pending.pop()
+            if op in needed:
+                continue
+            needed.add(op)
+            parent = self._parents.get(op)
+            if parent is not None:
+                pending.append(parent)
+            pending += [region.terminator for region in op.regions]
+            if op.name in ("tt.reduce", "tt.scan", "tt.map_elementwise"):
+                pending += [inner for region in op.regions for inner in region.ops]
+            for operand in op.operands:
+                if operand in self._roots or self._restated(operand) is not None:
+                    continue
+                owner = operand.owner
+                if isinstance(owner, Op):
+                    pending.append(owner)
+        return [op for op in walk(self._module.kernel.body) if op in needed]
+
+    def _restated(self, value: Value) -> Affine | None:
+        """A scalar in terms of the coordinates that stay; `None` where it is computed."""
+        element = value.type
+        state = self._analysis.states.get(value)
+        if not isinstance(element, IntType) or element == I1 or not isinstance(state, Integer):
+            return None
+        if state.assumptions or isinstance(value.owner, Region):
+            return None
+        terms = state.expression.terms
+        if all(isinstance(each, Digit) and each in self._kept for each, _ in terms):
+            return state.expression
+        return None
+
+    def _new_lengths(self) -> dict[Place, int]:
+        """How long the merged dimensions are, by class."""
+        found: dict[Place, int] = {}
+        for root in self._roots.values():
+            place = self._classes.of((root.value, 0))
+            block = shape_of(root.value.type)[0]
+            whole = block * root.digit.extent
+            found[place] = min(whole, self._reached(place, root.digit, block) or whole)
+        return found
+
+    def _reached(self, place: Place, digit: Digit, block: int) -> int | None:
+        """Beyond which position nothing is written; `None` if that is not known."""
+        reached: int | None = None
+        for access in self._analysis.accesses:
+            if access.op.name == "tt.load":
+                continue
+            pointers = access.op.operands[0]
+            for axis, size in enumerate(shape_of(pointers.type)):
+                if size == 1 or self._classes.of((pointers, axis)) != place:
+                    continue
+                bound = _bound(access, digit, axis, block)
+                if bound is None:
+                    return None
+                reached = max(reached or 0, bound)
+        return reached or None
+
+    def merged(self) -> Merged:
+        """The kernel of fewer programs."""
+        kernel = self._module.kernel
+        body = make_region(
+            [each.type for each in kernel.arguments], [each.name for each in kernel.arguments]
+        )
+        self._values.update(zip(kernel.arguments, body.arguments, strict=True))
+        self._copy(kernel.body, body)
+        function = Function(
+            name=kernel.name,
+            body=body,
+            result_types=kernel.result_types,
+            hints=kernel.hints,
+            location=kernel.location,
+        )
+        others = [each for each in self._module.functions.values() if each is not kernel]
+        module = make_module([function, *others], kernel.name)
+        verify(module)
+        first, second, third = (*(each.extent for each in self._kept), 1, 1, 1)[:3]
+        names = tuple(each.name for each in self._digits)
+        return Merged(module=module, grid=(first, second, third), names=names)
+
+    def _copy(self, source: Region, target: Region) -> None:
+        live = set(self._live)
+        # A region is copied op by op; one inside waits until the op that holds it is made.
+        stack: list[tuple[Iterator[Op], Region]] = [(iter(source.ops), target)]
+        waiting: list[tuple[Op, list[Region]]] = []
+        while stack:
+            ops, region = stack[-1]
+            op = next(ops, None)
+            if op is None:
+                stack.pop()
+                if waiting and len(waiting[-1][1]) < len(waiting[-1][0].regions):
+                    self._enter(waiting[-1], stack)
+                elif waiting:
+                    done, regions = waiting.pop()
+                    self._make(done, regions, stack[-1][1])
+                continue
+            for value in op.results:
+                self._given(value, region)
+            if op not in live:
+                continue
+            if not op.regions:
+                self._make(op, [], region)
+                continue
+            waiting.append((op, []))
+            self._enter(waiting[-1], stack)
+
+    def _enter(
+        self, entry: tuple[Op, list[Region]], stack: list[tuple[Iterator[Op], Region]]
+    ) -> None:
+        op, regions = entry
+        inner = op.regions[len(regions)]
+        copied = make_region(
+            [self._type(each) for each in inner.arguments],
+            [each.name for each in inner.arguments],
+        )
+        self._values.update(zip(inner.arguments, copied.arguments, strict=True))
+        regions.append(copied)
+        stack.append((iter(inner.ops), copied))
+
+    def _make(self, op: Op, regions: list[Region], region: Region) -> None:
+        made = make_op(
+            op.name,
+            [self._values[each] for each in op.operands],
+            [self._type(each) for each in op.results],
+            attributes=op.attributes,
+            regions=regions,
+            location=op.location,
+            result_names=[each.name for each in op.results],
+        )
+        region.ops.append(made)
+        for old, new in zip(op.results, made.results, strict=True):
+            self._values.setdefault(old, new)
+
+    def _type(self, value: Value) -> Type:
+        """The type with the merged dimensions at their new length."""
+        if not isinstance(value.type, TensorType):
+            return value.type
+        shape = tuple(
+            self._lengths.get(self._classes.of((value, axis)), size) if size > 1 else size
+            for axis, size in enumerate(value.type.shape)
+        )
+        return TensorType(shape, value.type.element)
+
+    def _given(self, value: Value, region: Region) -> None:
+        """Writes roots, and scalars in terms of the coordinates that stay."""
+        root = self._roots.get(value)
+        if root is not None:
+            self._values[value] = self._range(root, region)
+            return
+        expression = self._restated(value)
+        if expression is not None:
+            self._values[value] = self._scalar(value, expression, region)
+
+    def _range(self, root: _Root, region: Region) -> Value:
+        value = root.value
+        shape = shape_of(self._type(value))
+        made = _append(
+            region, "tt.make_range", (), TensorType(shape, I32), value, start=0, end=shape[0]
+        )
+        element = element_of(value.type)
+        assert isinstance(element, IntType)
+        type_ = TensorType(shape, element)
+        if element != I32:
+            made = _append(region, "arith.extsi", (made,), type_, value)
+        for name, number, neutral in (
+            ("arith.muli", root.scale, 1),
+            ("arith.addi", root.offset, 0),
+        ):
+            if number != neutral:
+                constant = _append(region, "arith.constant", (), type_, value, value=number)
+                made = _append(region, name, (made, constant), type_, value)
+        return made
+
+    def _scalar(self, value: Value, expression: Affine, region: Region) -> Value:
+        type_ = value.type
+        made = _append(region, "arith.constant", (), type_, value, value=expression.offset)
+        for variable, factor in expression.terms:
+            assert isinstance(variable, Digit)
+            axis = self._kept.index(variable)
+            part = _append(region, "tt.get_program_id", (), I32, value, axis=axis)
+            if type_ != I32:
+                part = _append(region, "arith.extsi", (part,), type_, value)
+            by = _append(region, "arith.constant", (), type_, value, value=factor)
+            part = _append(region, "arith.muli", (part, by), type_, value)
+            made = _append(region, "arith.addi", (made, part), type_, value)
+        return made
+
+
+def _append(
+    region: Region,
+    name: str,
+    operands: Iterable[Value],
+    type_: Type,
+    like: Value,
+    **attributes: int,
+) -> Value:
+    """An op that stands where `like` was made."""
+    owner = like.owner
+    location = owner.location if isinstance(owner, Op) else None
+    made = make_op(
+        name,
+        tuple(operands),
+        (type_,),
+        attributes=attributes,
+        location=location,
+        result_names=(like.name,),
+    )
+    region.ops.append(made)
+    return made.result
+
+
+def _parents(body: Region) -> Mapping[Op, Op]:
+    """For each op inside of another, that one."""
+    found: dict[Op, Op] = {}
+    for op in walk(body):
+        for region in op.regions:
+            found.update(dict.fromkeys(region.ops, op))
+    return found
+
+
+def _bound(access: Access, digit: Digit, axis: int, block: int) -> int | None:
+    """How far the mask of an access lets a position go; `None` if it does not say."""
+    if access.mask is None:
+        return None
+    bounds = [each.comparison.expression for each in access.mask.bounds]
+    bounds += [each.expression for each in access.mask.predicates]
+    found: int | None = None
+    for expression in bounds:
+        factors = {
+            variable: factor
+            for variable, factor in expression.terms
+            if isinstance(variable, Digit | Lane)
+        }
+        lane = Lane(axis=axis, extent=block)
+        factor = -factors.get(lane, 0)
+        alone = len(expression.terms) == 2 and factors.get(digit) == -factor * block
+        if factor > 0 and alone:
+            limit = expression.offset // factor + 1
+            found = limit if found is None else min(found, limit)
+    return found
