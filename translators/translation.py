@@ -4,9 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from translators.access.analysis import Analysis, analyze
 from translators.access.launch import Buffer, Specialization
 from translators.access.programs import program_axes
+from translators.access.states import Pointer
 from translators.emit.affine import TableError
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.jax import JaxFunction, emit_jax, needs_order
@@ -18,6 +21,8 @@ from translators.graph.types import IntType, element_of
 from translators.triton.host_arrays import NUMPY_DTYPES
 from translators.triton.kernel_graph import kernel_graph, kernel_parameters
 from translators.triton.launches import ArrayArgument, DescriptorArgument, Launch, ScalarArgument
+
+_READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +68,7 @@ def translate_module(module: Module, launch: Launch) -> Translation:
     facts = argument_facts(module, launch)
     apart = unshared(module)
     analysis = analyze(apart, specialization(module, launch))
+    refuse_overlaps(analysis, launch)
     if needs_order(module):
         function = emit_jax(apart, analysis, facts)
         return Translation(launch=launch, module=module, analysis=analysis, function=function)
@@ -102,6 +108,54 @@ def specialization(module: Module, launch: Launch) -> Specialization:
     return Specialization(grid=launch.grid, buffers=buffers, scalars=scalars)
 
 
+def refuse_overlaps(analysis: Analysis, launch: Launch) -> None:
+    """Refuses a kernel that writes to memory which another argument is another view of.
+
+    In JAX, arrays share nothing: what is written to one would not be seen in the other.
+
+    Raises:
+      GraphError: there is such an argument; at the write.
+    """
+    parameters = list(kernel_parameters(launch))
+    arrays = {
+        index: each.array if isinstance(each, DescriptorArgument) else each
+        for index, each in enumerate(parameters)
+        if not isinstance(each, ScalarArgument)
+    }
+    for access in analysis.accesses:
+        if access.op.name in _READS:
+            continue
+        pointer = access.pointer
+        written = [pointer.argument] if isinstance(pointer, Pointer) else list(arrays)
+        for index in written:
+            for other in arrays:
+                if _overlap(arrays[index], arrays[other]):
+                    raise GraphError(
+                        f"`{access.op.name}` may write to `{arrays[index].name}`, of whose memory "
+                        f"`{arrays[other].name}` is another view, which arrays in JAX cannot be",
+                        access.op.location,
+                    )
+
+
+def _overlap(one: ArrayArgument, other: ArrayArgument) -> bool:
+    """Whether two different views have an element in common."""
+    if one.buffer != other.buffer or _view(one) == _view(other):
+        return False
+    return bool(np.intersect1d(_places(one), _places(other)).size)
+
+
+def _places(array: ArrayArgument) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Where in memory each element lies, in elements."""
+    found = np.array([array.offset], np.int64)
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        found = np.unique(found[:, None] + np.arange(size) * stride)
+    return found
+
+
+def _view(array: ArrayArgument) -> tuple[object, ...]:
+    return (array.buffer, array.offset, array.shape, array.strides, array.dtype)
+
+
 def argument_facts(module: Module, launch: Launch) -> list[ArgumentFact]:
     """What the emitter is told of each argument.
 
@@ -122,20 +176,13 @@ def argument_facts(module: Module, launch: Launch) -> list[ArgumentFact]:
                 f"the argument `{parameter.name}` holds `{parameter.dtype}`, which JAX has not",
                 module.kernel.location,
             )
-        same = (
-            parameter.buffer,
-            parameter.offset,
-            parameter.shape,
-            parameter.strides,
-            parameter.dtype,
-        )
         facts.append(
             ArrayFact(
                 name=parameter.name,
                 dtype=dtype.name,
                 shape=parameter.shape,
                 strides=parameter.strides,
-                alias=first.setdefault(same, index),
+                alias=first.setdefault(_view(parameter), index),
             )
         )
     return facts

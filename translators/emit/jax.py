@@ -144,13 +144,9 @@ class _Maker:
         written = [key for key, state in e.buffers.states.items() if state.written]
         returns = [e.buffers.left(e.buffers.states[key]) for key in written]
         whole = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
-        body = self._writer.lines(whole)
-        taken = [
-            key
-            for key, state in e.buffers.states.items()
-            if state.read or _mentions(body, first[key])
-        ]
-        return self._file(body, taken, written, first)
+        body, free = self._writer.finished(whole, [self._name, *first.values(), *self._scalars])
+        taken = [key for key in e.buffers.states if first[key] in free]
+        return self._file(body, free, taken, written, first)
 
     def _enter(self, index: int, argument: object, fact: ArgumentFact) -> None:
         e = self._emission
@@ -196,13 +192,14 @@ class _Maker:
     def _file(
         self,
         body: list[str],
+        free: frozenset[str],
         taken: list[int],
         written: list[int],
         first: Mapping[int, str],
     ) -> JaxFunction:
         e = self._emission
         text = "\n".join(body)
-        scalars = [name for name in self._scalars if _mentions(body, name)]
+        scalars = [name for name in self._scalars if name in free]
         parameters = [first[key] for key in taken]
         keywords = [f"{name}={self._scalars[name].value!r}" for name in scalars]
         signature = ", ".join([*parameters, *(["*", *keywords] if keywords else [])])
@@ -243,12 +240,6 @@ class _Maker:
 def is_wide_text(line: str) -> bool:
     """Whether a line of emitted text speaks of 64-bit types."""
     return "jnp.int64" in line or "jnp.uint64" in line or "jnp.float64" in line
-
-
-def _mentions(body: list[str], name: str) -> bool:
-    from translators.emit.writer import names_in
-
-    return any(name in names_in(line) for line in body if not line.lstrip().startswith("#"))
 
 
 def _imports(text: str, helpers: Mapping[str, None]) -> list[str]:

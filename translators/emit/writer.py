@@ -4,51 +4,13 @@ Every name is assigned once, so that what nobody uses can be left out at the end
 used once can stand where it is used.
 """
 
-import ast
-import builtins
-import keyword
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
-from translators.emit.layout import laid_out
+from translators.emit.finishing import TAKEN, finished
+from translators.emit.statements import Statement
 from translators.graph.location import SourceLocation
-
-_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
-# Longer expressions get a line of their own.
-_INLINE = 72
-_TAKEN = frozenset({*keyword.kwlist, *dir(builtins), "jax", "jnp", "lax", "functools", "np"})
-
-
-@dataclass(slots=True)
-class Statement:
-    """One statement, or a nested function.
-
-    Attributes:
-      targets: the names it gives.
-      text: the expression on its right; of a function the parameters.
-      location: the kernel's line.
-      named: whether the person gave it a name; if not, it may stand where it is used.
-      body: the statements of a nested function.
-      returns: what the nested function gives.
-      guard: whether it is a check, which is needed whatever it gives.
-    """
-
-    targets: tuple[str, ...]
-    text: str
-    location: SourceLocation | None = None
-    named: bool = False
-    body: "list[Statement] | None" = None
-    returns: str = ""
-    guard: bool = False
-    uses: frozenset[str] = field(default_factory=frozenset)
-
-
-def names_in(text: str) -> frozenset[str]:
-    """The names that an expression uses."""
-    return frozenset(_NAME.findall(text))
 
 
 class Writer:
@@ -56,6 +18,7 @@ class Writer:
 
     def __init__(self, taken: Sequence[str] = ()) -> None:
         self._used: set[str] = set(taken)
+        self._stems: dict[str, str] = {}
         self._block: list[Statement] = []
         self._open = [self._block]
         self._homes: dict[str, list[Statement]] = {}
@@ -69,10 +32,11 @@ class Writer:
         if stem[0].isdigit():
             stem = f"v{stem}"
         name, number = stem, 0
-        while name in self._used or name in _TAKEN:
+        while name in self._used or name in TAKEN:
             number += 1
             name = f"{stem}_{number}"
         self._used.add(name)
+        self._stems[name] = stem
         return name
 
     def assign(self, text: str, hint: str = "") -> str:
@@ -154,122 +118,12 @@ class Writer:
             if block is statements:
                 self._homes[name] = self._block
 
-    def lines(self, returns: str, indent: str = "    ") -> list[str]:
-        """The body of the function, with comments that name the kernel's lines."""
-        _drop_unused(self._block, set(names_in(returns)))
-        _inline(self._block, returns)
-        lines: list[str] = []
-        _print(self._block, indent, lines, None)
-        lines += laid_out(f"return {_neat(returns)}", indent)
-        return lines
+    def finished(self, returns: str, kept: Iterable[str]) -> tuple[list[str], frozenset[str]]:
+        """The body of the function, and the names that it uses without giving them.
 
-
-def _all(block: list[Statement]) -> Iterator[Statement]:
-    """Every statement, a function after those inside it."""
-    stack = [iter(block)]
-    owners: list[Statement] = []
-    while stack:
-        statement = next(stack[-1], None)
-        if statement is None:
-            stack.pop()
-            if owners:
-                yield owners.pop()
-        elif statement.body is not None:
-            owners.append(statement)
-            stack.append(iter(statement.body))
-        else:
-            yield statement
-
-
-def _drop_unused(block: list[Statement], needed: set[str]) -> None:
-    """Removes the statements whose names nobody uses, from the end."""
-    pending = [(block, len(block) - 1)]
-    while pending:
-        current, index = pending.pop()
-        if index < 0:
-            continue
-        statement = current[index]
-        pending.append((current, index - 1))
-        if not statement.guard and needed.isdisjoint(statement.targets):
-            del current[index]
-            continue
-        if statement.body is None:
-            needed |= names_in(statement.text)
-        else:
-            needed |= names_in(statement.returns)
-            pending.append((statement.body, len(statement.body) - 1))
-
-
-def _inline(block: list[Statement], returns: str) -> None:
-    """Puts what is used once, and has no name of the person's, where it is used."""
-    counts: Counter[str] = Counter(_NAME.findall(returns))
-    for statement in _all(block):
-        counts.update(
-            _NAME.findall(statement.text if statement.body is None else statement.returns)
-        )
-    pending = [(block, "")]
-    while pending:
-        current, _ = pending.pop()
-        known: dict[str, str] = {}
-        kept: list[Statement] = []
-        for statement in current:
-            if statement.body is not None:
-                pending.append((statement.body, statement.returns))
-                kept.append(statement)
-                continue
-            for name in sorted(names_in(statement.text) & known.keys()):
-                put = f"({known[name]})"
-                merged = re.sub(rf"(?<![\w.]){name}\b", put.replace("\\", r"\\"), statement.text)
-                if len(merged) <= _INLINE:
-                    statement.text = merged
-                    kept = [each for each in kept if each.targets != (name,)]
-                    del known[name]
-            kept.append(statement)
-            (target, *more) = statement.targets
-            if not statement.named and not more and counts[target] == 1:
-                known[target] = statement.text
-        current[:] = kept
-
-
-def _neat(text: str) -> str:
-    """The expression without needless parentheses."""
-    if not text:
-        return text
-    return ast.unparse(ast.parse(text, mode="eval")).replace("'", '"')
-
-
-def _print(
-    block: list[Statement], indent: str, lines: list[str], told: SourceLocation | None
-) -> None:
-    stack: list[tuple[Iterator[Statement], str, Statement | None]] = [(iter(block), indent, None)]
-    while stack:
-        statements, indent, owner = stack[-1]
-        statement = next(statements, None)
-        if statement is None:
-            stack.pop()
-            if owner is not None:
-                lines += laid_out(f"return {_neat(owner.returns)}", indent)
-                lines.append("")
-            continue
-        place = statement.location
-        if (
-            place is not None
-            and place.text
-            and (told is None or (place.file, place.line) != (told.file, told.line))
-        ):
-            lines.append(f"{indent}# {place.line}: {_short(place.text, 94 - len(indent))}")
-            told = place
-        if statement.body is not None:
-            if lines and lines[-1].strip():
-                lines.append("")
-            lines.append(f"{indent}def {statement.targets[0]}({statement.text}):")
-            stack.append((iter(statement.body), indent + "    ", statement))
-            continue
-        if statement.guard:
-            lines += [f"{indent}{each}" for each in statement.text.split("\n")]
-            continue
-        lines += laid_out(f"{', '.join(statement.targets)} = {_neat(statement.text)}", indent)
-
-
-def _short(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
+        Args:
+          returns: what the function gives.
+          kept: names that must stay what they are.
+        """
+        stems = {name: stem for name, stem in self._stems.items() if name not in set(kept)}
+        return finished(self._block, returns, stems)

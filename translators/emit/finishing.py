@@ -1,0 +1,190 @@
+"""The text of a function once all of it is taken down: what is needed, where, and called what."""
+
+import ast
+import builtins
+import keyword
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from translators.emit.layout import laid_out
+from translators.emit.statements import NAME, Statement, every, names_in
+from translators.graph.location import SourceLocation
+
+# Longer expressions get a line of their own.
+_INLINE = 72
+TAKEN = frozenset({*keyword.kwlist, *dir(builtins), "jax", "jnp", "lax"})
+
+
+def finished(
+    block: list[Statement], returns: str, stems: Mapping[str, str]
+) -> tuple[list[str], frozenset[str]]:
+    """The lines of a function's body, and the names that it uses without giving them.
+
+    Args:
+      block: its statements, each of which gives new names.
+      returns: what the function gives.
+      stems: for each name that may be changed, what it is to begin with.
+    """
+    _drop_unused(block, set(names_in(returns)))
+    _inline(block, returns, stems)
+    used = names_in(returns).union(
+        *(names_in(f"{each.text} {each.returns}") for each in every(block))
+    )
+    given = {name for each in every(block) for name in each.targets}
+    free = used - given
+    returns = _renamed(block, returns, stems, set(used - stems.keys()))
+    if block and block[-1].targets == (returns,) and block[-1].body is None:
+        last = block.pop()
+        block.append(Statement((), f"return {_neat(last.text)}", last.location, guard=True))
+        returns = ""
+    lines: list[str] = []
+    _print(block, "    ", lines, None)
+    if returns:
+        lines += laid_out(f"return {_neat(returns)}", "    ")
+    return lines, free
+
+
+def _drop_unused(block: list[Statement], needed: set[str]) -> None:
+    """Removes the statements whose names nobody uses, from the end."""
+    pending = [(block, len(block) - 1)]
+    while pending:
+        current, index = pending.pop()
+        if index < 0:
+            continue
+        statement = current[index]
+        pending.append((current, index - 1))
+        if not statement.guard and needed.isdisjoint(statement.targets):
+            del current[index]
+            continue
+        if statement.body is None:
+            needed |= names_in(statement.text)
+        else:
+            needed |= names_in(statement.returns)
+            pending.append((statement.body, len(statement.body) - 1))
+
+
+def _inline(block: list[Statement], returns: str, stems: Mapping[str, str]) -> None:
+    """Puts what is used once, and has no name of the person's, where it is used.
+
+    Triton names all parts of an assignment after what is assigned: of these only the last one,
+    which is used on another line, is what the person named.
+    """
+    counts: Counter[str] = Counter(NAME.findall(returns))
+    for statement in every(block):
+        text = statement.text if statement.body is None else statement.returns
+        counts.update(NAME.findall(text))
+    blocks = [block]
+    while blocks:
+        current = blocks.pop()
+        known: dict[str, Statement] = {}
+        dropped: set[str] = set()
+        for statement in current:
+            if statement.body is not None:
+                blocks.append(statement.body)
+                continue
+            for name in sorted(names_in(statement.text) & known.keys()):
+                part = known[name]
+                if part.named and not _belongs(part, statement, stems):
+                    continue
+                merged = _replaced(statement.text, name, f"({part.text})")
+                if len(merged) <= _INLINE:
+                    statement.text = merged
+                    dropped.add(name)
+            if len(statement.targets) == 1 and counts[statement.targets[0]] == 1:
+                known[statement.targets[0]] = statement
+        current[:] = [each for each in current if not dropped.intersection(each.targets)]
+
+
+def _belongs(part: Statement, statement: Statement, stems: Mapping[str, str]) -> bool:
+    """Whether both are parts of one assignment."""
+    if part.location is None or statement.location is None:
+        return False
+    same_line = (part.location.file, part.location.line) == (
+        statement.location.file,
+        statement.location.line,
+    )
+    names = [stems.get(each.targets[0]) for each in (part, statement)]
+    return same_line and names[0] == names[1]
+
+
+def _replaced(text: str, name: str, by: str) -> str:
+    return re.sub(rf"(?<![\w.]){name}\b", by.replace("\\", r"\\"), text)
+
+
+def _renamed(block: list[Statement], returns: str, stems: Mapping[str, str], kept: set[str]) -> str:
+    """Gives names the lowest number that is free, now that most are gone; gives `returns`."""
+    new: dict[str, str] = {}
+    used = set(kept)
+
+    def name_for(old: str) -> None:
+        stem = stems.get(old)
+        if stem is None or old in new:
+            return
+        name, number = stem, 0
+        while name in used or name in TAKEN:
+            number += 1
+            name = f"{stem}_{number}"
+        used.add(name)
+        new[old] = name
+
+    def put(text: str) -> str:
+        return NAME.sub(lambda found: new.get(found[0], found[0]), text)
+
+    pending = list(block)
+    while pending:
+        statement = pending.pop(0)
+        for each in statement.targets:
+            name_for(each)
+        if statement.body is not None:
+            for each in names_in(statement.text):
+                name_for(each)
+            pending[:0] = statement.body
+    for statement in every(block):
+        statement.targets = tuple(new.get(each, each) for each in statement.targets)
+        statement.text, statement.returns = put(statement.text), put(statement.returns)
+    return put(returns)
+
+
+def _neat(text: str) -> str:
+    """The expression without needless parentheses."""
+    if not text:
+        return text
+    return ast.unparse(ast.parse(text, mode="eval")).replace("'", '"')
+
+
+def _print(
+    block: list[Statement], indent: str, lines: list[str], told: SourceLocation | None
+) -> None:
+    stack: list[tuple[Iterator[Statement], str, Statement | None]] = [(iter(block), indent, None)]
+    while stack:
+        statements, indent, owner = stack[-1]
+        statement = next(statements, None)
+        if statement is None:
+            stack.pop()
+            if owner is not None:
+                lines += laid_out(f"return {_neat(owner.returns)}", indent)
+                lines.append("")
+            continue
+        place = statement.location
+        if (
+            place is not None
+            and place.text
+            and (told is None or (place.file, place.line) != (told.file, told.line))
+        ):
+            lines.append(f"{indent}# {place.line}: {_short(place.text, 94 - len(indent))}")
+            told = place
+        if statement.body is not None:
+            if lines and lines[-1].strip():
+                lines.append("")
+            lines.append(f"{indent}def {statement.targets[0]}({statement.text}):")
+            stack.append((iter(statement.body), indent + "    ", statement))
+            continue
+        if statement.guard:
+            lines += laid_out(statement.text, indent)
+            continue
+        lines += laid_out(f"{', '.join(statement.targets)} = {_neat(statement.text)}", indent)
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
