@@ -1,19 +1,17 @@
 """A kernel and a launch of it, translated: graph, accesses and emitted function."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from translators.access.analysis import Analysis, analyze
 from translators.access.launch import Buffer, Specialization
-from translators.access.programs import program_axes
 from translators.access.states import Pointer
-from translators.emit.affine import TableError
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
-from translators.emit.jax import JaxFunction, emit_jax, needs_order
-from translators.emit.merging import merge_programs
+from translators.emit.jax import JaxFunction
+from translators.emit.kernel import emit_kernel
 from translators.emit.unsharing import unshared
 from translators.graph.errors import GraphError
 from translators.graph.graph import Module
@@ -69,20 +67,7 @@ def translate_module(module: Module, launch: Launch) -> Translation:
     apart = unshared(module)
     analysis = analyze(apart, specialization(module, launch))
     refuse_overlaps(analysis, launch)
-    if needs_order(module):
-        function = emit_jax(apart, analysis, facts)
-        return Translation(launch=launch, module=module, analysis=analysis, function=function)
-    placed = analyze(apart, analysis.launch, program_axes(analysis))
-    merged = merge_programs(apart, placed)
-    try:
-        if merged is None:
-            function = emit_jax(apart, placed, facts)
-        else:
-            smaller = replace(analysis.launch, grid=merged.grid)
-            function = emit_jax(merged.module, analyze(merged.module, smaller), facts)
-    except TableError:
-        placed = analysis
-        function = emit_jax(apart, analysis, facts)
+    placed, function = emit_kernel(apart, analysis, facts)
     return Translation(launch=launch, module=module, analysis=placed, function=function)
 
 
