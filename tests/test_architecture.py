@@ -46,6 +46,8 @@ def test_every_import_keeps_to_the_walls() -> None:
         ("hlo_tools/report/view.py", "import hlo_tools.hlo.module", "Reports see findings only"),
         ("hlo_tools/hardware.py", "def f(): import numpy", "needs no numerical package"),
         ("hlo_tools/surprise.py", "", "surprise"),
+        ("translators/graph/graph.py", "import translators.emit.jax", "translators point down"),
+        ("translators/emit/terms.py", "import translators.triton.launches", "Emitters see"),
     ],
 )
 def test_a_breach_of_a_wall_is_noticed(

@@ -238,3 +238,52 @@ def test_gathered_indices_are_read_at_the_positions_given() -> None:
     analysis = assert_agrees(module, given, data)
     assert indices(analysis.accesses[0]) == ["-4*lane0 + 28"]
     assert analysis.accesses[2].kind is AccessClass.GATHERED
+
+
+def masked_choice(*, guarded: bool, negated: bool = False) -> Kernel:
+    """`where(valid, row, 0)` is the row of a load, under a mask that says `valid` and more."""
+    k = Kernel(x=F32_POINTER, flag=I32_POINTER)
+    rows = k.add(k.mul(k.pid(), 8), k.arange(8))
+    valid = k.less(rows, 13)
+    zero = k.to(k.number(0), (8,))
+    condition = k.less(rows, 13, "sge") if negated else valid
+    safe = select(k, condition, *((zero, rows) if negated else (rows, zero)))
+    columns = k.expand(k.arange(4), 0)
+    mask = k.to(k.less(columns, 3), (8, 4))
+    if guarded:
+        mask = k.both(mask, k.to(k.expand(valid, 1), (8, 4)))
+    offsets = k.add(k.mul(k.expand(safe, 1), 4), columns)
+    k.load(k.point(k["x"], offsets), mask)
+    return k
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_a_choice_that_the_mask_decides_is_what_it_chooses(negated: bool) -> None:
+    module = masked_choice(guarded=True, negated=negated).done()
+    given = launch(module, 2, x=array("x", 13, 4), flag=array("flag", 1))
+    (access,) = assert_agrees(module, given).accesses
+    assert indices(access) == ["8*pid0 + lane0", "lane1"]
+    assert access.kind is AccessClass.BLOCK
+
+
+def test_a_choice_that_the_mask_leaves_open_is_gathered() -> None:
+    module = masked_choice(guarded=False).done()
+    given = launch(module, 2, x=array("x", 13, 4), flag=array("flag", 1))
+    (access,) = assert_agrees(module, given).accesses
+    assert access.kind is AccessClass.GATHERED
+
+
+def test_a_choice_by_what_is_loaded_is_decided_by_a_mask_of_the_same() -> None:
+    k = Kernel(x=F32_POINTER, flag=I32_POINTER)
+    lanes = k.arange(8)
+    keep = k.less(k.load(k.point(k["flag"], lanes)), 4)
+    inner = select(k, keep, lanes, k.to(k.number(0), (8,)))
+    outer = select(k, k.less(lanes, 6), inner, k.to(k.number(1), (8,)))
+    k.load(k.point(k["x"], outer), k.both(keep, k.less(lanes, 5)))
+    k.load(k.point(k["x"], outer), k.less(lanes, 5))
+    module = k.done()
+    given = launch(module, 1, x=array("x", 8), flag=array("flag", 8))
+    data = {1: np.array([5, 0, 3, 9, 4, 1, 2, 7], np.int32)}
+    _, decided, open_ = assert_agrees(module, given, data).accesses
+    assert indices(decided) == ["lane0"]
+    assert open_.kind is AccessClass.GATHERED

@@ -472,6 +472,62 @@ def test_a_strided_access_is_a_slice_with_a_step() -> None:
     assert (access.kind, access.tiles[0].step) == (AccessClass.SLICE, 2)
 
 
+def test_positions_with_holes_between_are_a_slice() -> None:
+    """The first half of each head, as rotary embeddings read it."""
+    k = Kernel(x=F32_POINTER)
+    lanes = k.arange(32)
+    k.load(k.point(k["x"], k.add(k.mul(k.div(lanes, 4), 8), k.rem(lanes, 4))))
+    module = k.done()
+    analysis = assert_agrees(module, launch(module, 1, x=array("x", 64)))
+    (access,) = analysis.accesses
+    assert access.kind is AccessClass.SLICE
+    assert "leaves holes" in access.reasons[0].text
+    assert "= 0 + [0, 8) by 8 + [0, 4)" in explain(analysis)
+
+
+def test_an_array_that_runs_backwards_is_indexed_from_its_first_element() -> None:
+    """The pointer leads to the first element, which has the highest address."""
+    k = Kernel(x=F32_POINTER)
+    rows, columns = k.expand(k.arange(4), 1), k.expand(k.arange(8), 0)
+    rows = k.add(k.mul(k.pid(), 4), rows)
+    mask = k.to(k.less(rows, 6), (4, 8))
+    k.load(k.point(k["x"], k.sub(k.mul(rows, -8), k.mul(columns, -1))), mask)
+    k.load(k.point(k["x"], k.add(k.mul(rows, -8), k.mul(columns, -1))), mask)
+    module = k.done()
+    forwards = array("x", 6, 8, strides=(-8, 1))
+    analysis = assert_agrees(module, launch(module, 2, x=forwards))
+    first = analysis.accesses[0]
+    assert indices(first) == ["4*pid0 + lane0", "lane1"]
+    assert limits(first) == [("index 0 < 6", True)]
+    assert first.kind is AccessClass.BLOCK
+    both = array("x", 6, 8, strides=(-8, -1))
+    second = assert_agrees(module, launch(module, 2, x=both)).accesses[1]
+    assert indices(second) == ["4*pid0 + lane0", "lane1"]
+
+
+def test_axes_that_run_in_opposite_directions_do_not_count_as_one() -> None:
+    k = Kernel(x=F32_POINTER)
+    k.load(k.point(k["x"], k.add(k.mul(k.arange(16), -1), 12)))
+    module = k.done()
+    given = launch(module, 1, x=array("x", 6, 8, strides=(-8, 1)))
+    (access,) = assert_agrees(module, given).accesses
+    assert access.kind is AccessClass.IRREGULAR
+    assert "opposite directions" in access.reasons[0].text
+
+
+def test_nothing_of_an_empty_array_is_accessed() -> None:
+    module = vector_add(16)
+    given = launch(module, 1, scalars={"n": 0}, x=array("x", 0), out=array("out", 0))
+    analysis = assert_agrees(module, given)
+    assert kinds(analysis) == [AccessClass.BLOCK] * 2
+    assert all(each.never for each in analysis.accesses)
+    unmasked = Kernel(x=F32_POINTER)
+    unmasked.load(unmasked["x"])
+    module = unmasked.done()
+    (access,) = analyze(module, launch(module, 1, x=array("x", 3, 0))).accesses
+    assert access.never
+
+
 def test_a_pointer_from_memory_is_refused_with_its_line() -> None:
     k = Kernel(table=PointerType(F32_POINTER))
     line = k.at("a_ptr = tl.load(group_a_ptrs + g)")

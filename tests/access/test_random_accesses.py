@@ -146,12 +146,12 @@ class Writer:
 
 @st.composite
 def buffers(draw: st.DrawFn) -> Buffer:
-    """An array of up to three dimensions, contiguous, padded or permuted."""
+    """An array of up to three dimensions, contiguous, padded, permuted or backwards."""
     shape = draw(st.lists(st.sampled_from([1, 2, 4, 6, 8, 16]), min_size=1, max_size=3))
     strides = [0] * len(shape)
     step = draw(st.sampled_from([1, 1, 1, 2]))
     for axis in draw(st.permutations(range(len(shape)))):
-        strides[axis] = step
+        strides[axis] = -step if draw(st.integers(0, 9)) == 0 else step
         step *= shape[axis]
         if draw(st.integers(0, 3)) == 0:
             step += draw(st.sampled_from([1, 2, 4]))

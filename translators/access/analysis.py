@@ -39,7 +39,8 @@ class Access:
       op: the op.
       shape: that of the pointers, empty for a scalar; through a descriptor that of its block,
         whose dimensions of 1 the tensor read or written may lack, or of the gathered rows.
-      pointer: the buffer and the offset in it, or why that is not known.
+      pointer: the buffer and the offset in it, or why that is not known. In lanes that take no
+        part the offset may be another one than the kernel computes.
       buffer: the array, where the launch says which.
       position: the offset as indices, or why it was not taken apart.
       tiles: one for each dimension of the position.
@@ -71,8 +72,9 @@ class Access:
 
     @property
     def never(self) -> bool:
-        """Whether no lane of any program takes part."""
-        return self.guard.never or (self.mask is not None and self.mask.never)
+        """Whether no lane of any program takes part, as none may where the array is empty."""
+        empty = self.buffer is not None and 0 in self.buffer.shape
+        return empty or self.guard.never or (self.mask is not None and self.mask.never)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """How regular an access is, and what decided that."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
 
@@ -92,8 +92,9 @@ class Tile:
       kind: the class of the access if this were its only dimension.
       start: the index of the first position; the same in all lanes.
       length: how many positions; 0 if they are gathered.
-      step: between one and the next; 0 if they are gathered.
+      step: between one and the next, in runs where there are holes between; 0 if they are gathered.
       parts: the lanes that count the positions, the outermost first.
+      steps: for each part, between positions that differ by one in it.
       reason: why it is no block.
     """
 
@@ -102,7 +103,18 @@ class Tile:
     length: int
     step: int
     parts: tuple[Part, ...] = ()
+    steps: tuple[int, ...] = ()
     reason: Reason | None = None
+
+    @property
+    def even(self) -> bool:
+        """Whether all positions are `step` apart, so that they are a range."""
+        length = 1
+        for part, step in zip(reversed(self.parts), reversed(self.steps), strict=True):
+            if step != self.step * length:
+                return False
+            length *= part.extent
+        return True
 
 
 def tile_of(dimension: Dimension, op: Op) -> Tile:
@@ -117,28 +129,39 @@ def tile_of(dimension: Dimension, op: Op) -> Tile:
             return _gathered(start, _blame(variable, op))
         parts.append((part, coefficient))
     parts.sort(key=lambda each: -abs(each[1]))
-    step, length = (parts[-1][1], 1) if parts else (1, 1)
+    length, reach = 1, 1
     for part, coefficient in reversed(parts):
-        if coefficient != step * length:
+        if abs(coefficient) < reach:
             text = f"`{op.name}` adds positions `{total(moving)}` that do not count through a range"
             return _gathered(start, Reason(text=text, op=op.name, location=op.location))
-        length *= part.extent
-    ordered = tuple(part for part, _ in parts)
-    kind, reason = _regularity(start, length, step, op)
-    return Tile(kind=kind, start=start, length=length, step=step, parts=ordered, reason=reason)
+        length, reach = length * part.extent, reach + abs(coefficient) * (part.extent - 1)
+    tile = Tile(
+        kind=AccessClass.SLICE,
+        start=start,
+        length=length,
+        step=parts[-1][1] if parts else 1,
+        parts=tuple(part for part, _ in parts),
+        steps=tuple(coefficient for _, coefficient in parts),
+    )
+    kind, reason = _regularity(tile, op)
+    return replace(tile, kind=kind, reason=reason)
 
 
 def _gathered(start: Affine, reason: Reason) -> Tile:
     return Tile(kind=AccessClass.GATHERED, start=start, length=0, step=0, reason=reason)
 
 
-def _regularity(start: Affine, length: int, step: int, op: Op) -> tuple[AccessClass, Reason | None]:
+def _regularity(tile: Tile, op: Op) -> tuple[AccessClass, Reason | None]:
+    start, length = tile.start, tile.length
     # How often a loop runs may depend on data all the same: that is for the loop to say.
     symbol = next((each for each in leaves(start) if isinstance(each, Symbol)), None)
     if symbol is not None:
         return AccessClass.DATA_START, _blame(symbol, op)
-    if step != 1:
-        text = f"`{op.name}` steps by {step} along the dimension"
+    if not tile.even:
+        text = f"`{op.name}` leaves holes between the positions that it counts through"
+        return AccessClass.SLICE, Reason(text=text, op=op.name, location=op.location)
+    if tile.step != 1:
+        text = f"`{op.name}` steps by {tile.step} along the dimension"
         return AccessClass.SLICE, Reason(text=text, op=op.name, location=op.location)
     if not start.divisible_by(length):
         text = f"`{op.name}` starts at `{start}`, which is not a multiple of {length}"

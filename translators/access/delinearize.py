@@ -29,7 +29,7 @@ class Dimension:
     Attributes:
       axes: the array's axes that it is made of, the one of the largest stride first.
       size: how many positions it has.
-      stride: elements between neighbouring positions.
+      stride: elements between neighbouring positions; negative where the array runs backwards.
       index: the position.
       proved: whether `0 <= index < size` in every lane that the mask lets through; otherwise
         the kernel leaves the array, or the assumptions do not hold, where it is not so.
@@ -48,7 +48,8 @@ class Position:
 
     Attributes:
       dimensions: in the order of the array's first axis in each; the index along axes that are
-        in none of them is 0.
+        in none of them is 0. An array without elements, of which nothing may be accessed, has
+        none.
       assumptions: what must hold besides those of the pointer.
     """
 
@@ -76,36 +77,69 @@ def delinearize(offset: Affine, buffer: Buffer, facts: Sequence[Affine], op: Op)
       facts: what is at least zero in every lane that takes part.
       op: the access.
     """
+    if 0 in buffer.shape:
+        return Position(dimensions=())
     levels = _levels(buffer)
     if isinstance(levels, Flat):
         return levels
-    assigned = _assign(offset, levels)
+    # As if every axis ran forwards: from the element of the lowest address.
+    backwards = [each for each in levels if buffer.strides[each.axes[0]] < 0]
+    lowest = sum(each.stride * (each.size - 1) for each in backwards)
+    assigned = _assign(offset.plus(lowest), levels)
     if isinstance(assigned, Flat):
         return assigned
-    return _validated(assigned, facts, op)
+    found = _validated(_moving(assigned, buffer), facts, op)
+    return found if isinstance(found, Flat) else _turned(found, buffer)
 
 
 def _levels(buffer: Buffer) -> list[Dimension] | Flat:
-    """The dimensions that matter, the one of the largest stride first."""
-    if any(stride < 0 for stride in buffer.strides):
-        return Flat(reason=f"`{buffer.name}` has a negative stride")
-    if 0 in buffer.shape:
-        return Flat(reason=f"`{buffer.name}` has no elements")
+    """The dimensions that matter, the one of the largest stride first, all strides positive."""
     found = [
-        Dimension(axes=(axis,), size=size, stride=stride, index=constant(0))
+        Dimension(axes=(axis,), size=size, stride=abs(stride), index=constant(0))
         for axis, (size, stride) in enumerate(zip(buffer.shape, buffer.strides, strict=True))
-        if size > 1 and stride > 0
+        if stride
     ]
-    found.sort(key=lambda each: -each.stride)
+    found.sort(key=lambda each: (-each.stride, -each.size))
+    kept: list[Dimension] = []
     span = 0
     for each in reversed(found):
-        if each.stride <= span:
+        if each.stride > span and not (each.size == 1 and _has_stride(found, each.stride)):
+            span += each.stride * (each.size - 1)
+            kept.insert(0, each)
+        elif each.size > 1:
             return Flat(reason=f"elements of `{buffer.name}` overlap in memory")
-        span += each.stride * (each.size - 1)
+    return kept
+
+
+def _has_stride(levels: Sequence[Dimension], stride: int) -> bool:
+    """Whether a dimension of several positions has that stride."""
+    return any(each.size > 1 and each.stride == stride for each in levels)
+
+
+def _moving(levels: Sequence[Dimension], buffer: Buffer) -> list[Dimension]:
+    """Without dimensions of a single position that is never left; at least one dimension."""
+    found = [each for each in levels if each.size > 1 or each.index != constant(0)]
     if not found:
         axes = tuple(range(len(buffer.shape)))
         found.append(Dimension(axes=axes, size=1, stride=1, index=constant(0)))
     return found
+
+
+def _turned(position: Position, buffer: Buffer) -> Position | Flat:
+    """The position with the indices of axes that run backwards counted from their first element."""
+    turned: list[Dimension] = []
+    for each in position.dimensions:
+        signs = {buffer.strides[axis] < 0 for axis in each.axes if buffer.shape[axis] > 1}
+        if signs == {False, True}:
+            return Flat(
+                reason=f"dimensions {', '.join(map(str, each.axes))} of `{buffer.name}` lie in "
+                "memory as one, but run in opposite directions"
+            )
+        if signs == {True}:
+            index = each.index.times(-1).plus(each.size - 1)
+            each = replace(each, stride=-each.stride, index=index)
+        turned.append(each)
+    return replace(position, dimensions=tuple(turned))
 
 
 def _assign(offset: Affine, levels: list[Dimension]) -> list[Dimension] | Flat:

@@ -59,9 +59,14 @@ def _dimension(number: int, dimension: Dimension, access: Access) -> str:
     name = f"axis {axes}" if len(dimension.axes) == 1 else f"axes {axes} as one"
     text = f"index {number} ({name}, size {dimension.size}): {dimension.index}"
     if tile.length > 1:
-        step = "" if tile.step == 1 else f" by {tile.step}"
-        text += f" = {tile.start} + [0, {tile.length}){step}"
+        extents = (part.extent for part in tile.parts)
+        runs = [(tile.length, tile.step)] if tile.even else zip(extents, tile.steps, strict=True)
+        text += f" = {tile.start}" + "".join(f" + {_counted(*each)}" for each in runs)
     return text if dimension.proved else f"{text}, not proved to be inside"
+
+
+def _counted(length: int, step: int) -> str:
+    return f"[0, {length})" if step == 1 else f"[0, {length}) by {step}"
 
 
 def _mask(mask: Mask) -> str:

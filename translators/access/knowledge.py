@@ -1,6 +1,7 @@
 """The states of a kernel's values, as far as the analysis has come."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from translators.access.expression import (
     Affine,
@@ -53,12 +54,34 @@ def _limits(value: Value) -> Interval:
     return _OFFSETS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """A choice between two integers, in each lane.
+
+    Attributes:
+      condition: where the first is chosen.
+      held: the first.
+      otherwise: the second.
+    """
+
+    condition: Condition
+    held: Integer
+    otherwise: Integer
+
+
 class Knowledge:
-    """What is known of each value; a value never seen is known by its type alone."""
+    """What is known of each value; a value never seen is known by its type alone.
+
+    Attributes:
+      grid: programs along each axis.
+      axes: the coordinates that everything is in terms of; program ids if there are none.
+      selections: the values that are choices and have a symbol of their own.
+    """
 
     def __init__(self, grid: tuple[int, int, int], axes: ProgramAxes | None = None) -> None:
         self.grid = grid
         self.axes = axes
+        self.selections: dict[Value, Selection] = {}
         self._states: dict[Value, State] = {}
         self._numbers: dict[Value, int] = {}
 

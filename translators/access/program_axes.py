@@ -94,6 +94,7 @@ class ProgramAxes:
             self._block_of.update(dict.fromkeys(block.ids, block))
             self._block_of.update(dict.fromkeys(block.digits, block))
         self._new: dict[Variable, Affine] = {}
+        self._whole: dict[Affine, Affine] = {}
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -127,10 +128,13 @@ class ProgramAxes:
         What depends on the program alone becomes a sum of axes where it is one. Otherwise the
         operands of what it is derived from are rewritten.
         """
-        for derived in derived_in(expression):
-            if derived not in self._new:
-                self._new[derived] = self._derived(derived)
-        return self._sum(expression)
+        found = self._whole.get(expression)
+        if found is None:
+            for derived in derived_in(expression):
+                if derived not in self._new:
+                    self._new[derived] = self._derived(derived)
+            found = self._whole[expression] = self._sum(expression)
+        return found
 
     def _sum(self, expression: Affine) -> Affine:
         parts: dict[Block | None, list[tuple[Variable, int]]] = {}

@@ -12,7 +12,7 @@ from translators.access.choices import Choice, one_of
 from translators.access.division import maximum, minimum
 from translators.access.expression import Origin, constant, lane, of
 from translators.access.expression import ProgramId as ProgramIdVariable
-from translators.access.knowledge import Knowledge, state_axes
+from translators.access.knowledge import Knowledge, Selection, state_axes
 from translators.access.states import (
     ALWAYS,
     Integer,
@@ -88,6 +88,9 @@ def _select(op: Op, known: Knowledge) -> State | None:
         return chosen
     reason = "chooses by a condition that varies"
     choice = Choice(value=op.result, reason=reason, op=op, moving=state_axes(condition))
+    one, other = states
+    if isinstance(one, Integer) and isinstance(other, Integer):
+        known.selections[op.result] = Selection(condition=condition, held=one, otherwise=other)
     return one_of(choice, states, known)
 
 

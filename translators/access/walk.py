@@ -26,12 +26,14 @@ from translators.access.loops import (
     strengthened,
     unchanging,
 )
+from translators.access.resolving import Known, resolved
 from translators.access.states import (
     ALWAYS,
     Condition,
     Described,
     Integer,
     Leftover,
+    Pointer,
     State,
     UnknownPointer,
     both,
@@ -70,7 +72,7 @@ class Visit:
 
     Attributes:
       op: the access.
-      pointer: where it leads.
+      pointer: where it leads in the lanes that take part.
       mask: which lanes take part; `None` if there is no mask. Through a descriptor those take
         part that lie in the array.
       padding: what is read outside of an array that is described.
@@ -143,13 +145,21 @@ class Walker:
         pointer, mask = self._aimed(op)
         described = self.known.get(op.operands[0])
         guard = both((ALWAYS, *self._guards))
+        facts = (*self._facts, *(each.expression for each in guard.comparisons))
+        if isinstance(pointer, Pointer):
+            taking_part = both((guard, mask or ALWAYS))
+            holding = Known(
+                facts=(*facts, *(each.expression for each in taking_part.comparisons)),
+                leftovers=taking_part.leftovers,
+            )
+            pointer = resolved(pointer, holding, self.known)
         self.visits[op] = Visit(
             op=op,
             pointer=pointer,
             mask=mask,
             padding=described.padding if isinstance(described, Described) else None,
             guard=guard,
-            facts=(*self._facts, *(each.expression for each in guard.comparisons)),
+            facts=facts,
             loops=tuple(self._inside),
         )
 

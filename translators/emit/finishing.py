@@ -1,7 +1,6 @@
 """The text of a function once all of it is taken down: what is needed, where, and called what."""
 
 import ast
-import builtins
 import keyword
 import re
 from collections import Counter
@@ -13,7 +12,7 @@ from translators.graph.location import SourceLocation
 
 # Longer expressions get a line of their own.
 _INLINE = 72
-TAKEN = frozenset({*keyword.kwlist, *dir(builtins), "jax", "jnp", "lax"})
+TAKEN = frozenset({*keyword.kwlist, "jax", "jnp", "lax"})
 
 
 def finished(

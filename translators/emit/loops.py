@@ -11,6 +11,7 @@ from translators.emit.affine import affine_term
 from translators.emit.cycles import Body, Counted, WhileAny, chosen_emitted, cycle
 from translators.emit.emission import Emission, Enter, RetryError, Rule, Steps
 from translators.emit.products import added, product
+from translators.emit.statements import Statement
 from translators.emit.terms import (
     BatchAxis,
     Emitted,
@@ -132,6 +133,10 @@ def _for(e: Emission, op: Op) -> Steps:
         for operand, result in zip(op.operands[3:], op.results, strict=True):
             e.put(result, e.env[operand] if operand in e.env else e.term(operand))
         return
+    once = loop is not None and loop.trips is not None and loop.trips.value == 1
+    if loop is not None and once and region.terminator.name == "scf.yield":
+        yield from _just_once(e, op, loop, carried)
+        return
     if loop is not None and (yield from _at_once(e, op, loop, carried)):
         return
     yield from _one_by_one(e, op, loop, carried)
@@ -169,6 +174,22 @@ def _followed_results(e: Emission, op: Op) -> None:
             e.put(result, _state_term(e, result))
 
 
+def _just_once(e: Emission, op: Op, loop: Loop, carried: list[tuple[int, Value]]) -> Steps:
+    """Emits the body alone."""
+    e.iterations[loop.number] = constant(0, element_of_counter(op))
+    try:
+        with e.scope():
+            _counter(e, op, loop)
+            for index, argument in carried:
+                e.put(argument, _entered(e, op.operands[3 + index]))
+            ends = yield Enter(op.regions[0])
+    finally:
+        e.iterations.pop(loop.number, None)
+    for index, _ in carried:
+        e.put(op.results[index], ends[index])
+    _followed_results(e, op)
+
+
 def _at_once(
     e: Emission, op: Op, loop: Loop, carried: list[tuple[int, Value]]
 ) -> Generator[Enter, list[Emitted], bool]:
@@ -183,24 +204,12 @@ def _at_once(
     place = 1 + max((each.place for each in e.axes), default=-1)
     saved = e.buffers.snapshot()
     active, alive = e.active, e.alive
-    if trips == 1:
-        with e.scope():
-            e.iterations[loop.number] = constant(0, element_of_counter(op))
-            _counter(e, op, loop)
-            for index, argument in carried:
-                e.put(argument, e.env.get(op.operands[3 + index]) or e.term(op.operands[3 + index]))
-            ends = yield Enter(region)
-            del e.iterations[loop.number]
-        for (index, _), result_end in zip(carried, [ends[i] for i, _ in carried], strict=True):
-            e.put(op.results[index], result_end)
-        _followed_results(e, op)
-        return True
     axis = BatchAxis(name=_name(op), extent=trips, place=place)
     results: dict[int, Term] = {}
-    block: list[object] = []
+    block: list[Statement] = []
     try:
         with e.writer.nested() as statements, e.scope():
-            block = statements  # type: ignore[assignment]
+            block = statements
             e.iterations[loop.number] = axis
             e.axes.append(axis)
             _counter(e, op, loop)
@@ -210,7 +219,7 @@ def _at_once(
                 start = e.term(op.operands[3 + index])
                 initial[argument] = start
             yield from _body(e, region, skipped)
-            _check_size(e, statements, axis)
+            _check_size(e, axis)
             for index, argument in carried:
                 results[index] = _summed(e, totals[argument], initial[argument], axis)
     except RetryError:
@@ -221,7 +230,7 @@ def _at_once(
         e.iterations.pop(loop.number, None)
         if axis in e.axes:
             e.axes.remove(axis)
-    e.writer.extend(block)  # type: ignore[arg-type]
+    e.writer.extend(block)
     for index, term in results.items():
         e.put(op.results[index], term)
     _followed_results(e, op)
@@ -266,7 +275,7 @@ def _independent(e: Emission, region: Region) -> bool:
     return all(len(touched[each]) == 1 for each in written)
 
 
-def _check_size(e: Emission, statements: object, axis: BatchAxis) -> None:
+def _check_size(e: Emission, axis: BatchAxis) -> None:
     """Gives up where an array of all iterations would be far larger than what is computed on."""
     for emitted in e.env.maps[0].values():
         term = emitted.offset if isinstance(emitted, PointerTerm) else emitted

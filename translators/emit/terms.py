@@ -162,7 +162,7 @@ def dtype_name(element: ElementType) -> str:
 
 def dtype(element: ElementType) -> str:
     """The element type as an expression."""
-    return "bool" if element == I1 else f"jnp.{dtype_name(element)}"
+    return f"jnp.{'bool_' if element == I1 else dtype_name(element)}"
 
 
 def unsigned(element: ElementType) -> str:

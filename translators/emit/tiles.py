@@ -109,7 +109,8 @@ def _padded(e: Emission, state: BufferState, spans: Sequence[Span], fill: Number
         pads = ", ".join(str(span.pads) for span in spans)
         value = "" if fill == 0 else f", constant_values={literal(fill, state.element)}"
         comma = "," if len(spans) == 1 else ""
-        return e.writer.beside(state.name, f"jnp.pad({text}, ({pads}{comma}){value})")
+        padded = f"jnp.pad({text}, ({pads}{comma}){value})"
+        return e.writer.beside(state.name, padded, f"{state.fact.name}_padded")
     return e.writer.beside(state.name, text) if text != state.name else text
 
 

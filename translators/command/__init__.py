@@ -1,0 +1,1 @@
+"""What the command `triton2pallas` does, step by step."""

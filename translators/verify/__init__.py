@@ -1,0 +1,1 @@
+"""The proof that a translated kernel computes what the kernel does."""

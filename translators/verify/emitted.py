@@ -1,0 +1,136 @@
+"""Runs of the emitted JAX function."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from translators.graph.numerics import Array
+from translators.triton.host_code import HostCode
+from translators.verify.errors import VerificationError
+from translators.verify.evaluation import Case
+from translators.verify.memory import Layout, View
+
+
+class Signature(Protocol):
+    """What is known of a function that was emitted; `JaxFunction` is one."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the kernel's arrays that it takes, in order."""
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        """Names of the kernel's float scalars that it takes by keyword."""
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Names of the kernel's arrays whose new contents it gives, in order."""
+
+    @property
+    def wide(self) -> bool:
+        """Whether 64-bit values live in it."""
+
+
+_UNSIMPLIFIED = {"xla_disable_hlo_passes": "algsimp"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emitted:
+    """A function that is to be proved equal to a kernel.
+
+    Attributes:
+      signature: what it takes and gives.
+      call: the function itself.
+    """
+
+    signature: Signature
+    call: Callable[..., Any]
+
+
+def run_emitted(
+    emitted: Emitted, layout: Layout, case: Case, *, simplify: bool = True
+) -> dict[str, Array]:
+    """What every array of a launch holds after the emitted function has run, by name.
+
+    Arrays that the function does not give hold what they held before.
+
+    Args:
+      emitted: the function.
+      layout: that of the launch.
+      case: what is in memory.
+      simplify: whether XLA may simplify algebra, as `call` takes it.
+
+    Raises:
+      VerificationError: it gives something of another number, shape or type.
+      InputError: it raises.
+    """
+    arrays = layout.arrays(case.storages)
+    signature = emitted.signature
+    with HostCode(None, "the emitted function fails"):
+        given = call(
+            emitted,
+            [arrays[name] for name in signature.parameters],
+            dict(case.scalars),
+            simplify=simplify,
+        )
+    if len(given) != len(signature.results):
+        raise VerificationError(
+            f"the emitted function gives {len(given)} arrays, not {len(signature.results)}"
+        )
+    found = dict(zip(signature.results, given, strict=True))
+    for name, array in found.items():
+        wanted = arrays[name]
+        if array.dtype != wanted.dtype or array.shape != wanted.shape:
+            raise VerificationError(
+                f"the emitted function gives {array.dtype} of shape {array.shape} for `{name}`, "
+                f"not {wanted.dtype} of shape {wanted.shape}"
+            )
+    places = {_place(layout.views[name]): array for name, array in found.items()}
+    return {name: places.get(_place(view), arrays[name]) for name, view in layout.views.items()}
+
+
+def call(
+    emitted: Emitted,
+    arrays: list[Array],
+    scalars: Mapping[str, float],
+    *,
+    simplify: bool = True,
+) -> list[Array]:
+    """Calls the function on the CPU, compiled; gives its results as NumPy arrays.
+
+    Args:
+      emitted: the function.
+      arrays: one for each of its parameters.
+      scalars: values of its scalars, by name; others keep their defaults.
+      simplify: whether XLA may simplify algebra. It then takes a product with a truth value for a
+        choice, which makes zero of NaN times zero.
+    """
+    import jax
+
+    with precision(emitted.signature.wide), jax.default_device(jax.devices("cpu")[0]):
+        given = [jax.numpy.asarray(each) for each in arrays]
+        function = jax.jit(emitted.call)
+        if not simplify:
+            lowered = function.lower(*given, **scalars)
+            function = lowered.compile(compiler_options=_UNSIMPLIFIED)
+        results = function(*given, **scalars)
+        many = results if isinstance(results, tuple | list) else [results]
+        return [np.asarray(each) for each in many]
+
+
+@contextmanager
+def precision(wide: bool) -> Iterator[None]:
+    """Within it, JAX has 64-bit types, or has not."""
+    import jax
+
+    with jax.enable_x64(wide):
+        yield
+
+
+def _place(view: View) -> tuple[object, ...]:
+    """Where an array lies: arrays that are one have one place."""
+    array = view.array
+    return (array.buffer, view.offset, array.shape, array.strides)
