@@ -138,7 +138,7 @@ def tabulated(e: Emission, program_id: Variable) -> Term:
     axes = e.analysis.axes
     assert axes is not None
     assert isinstance(program_id, ProgramId)
-    key = ("table", program_id)
+    key = ("table", program_id, *e.axes)
     if key not in e.memo:
         table = axes.table[..., program_id.axis]
         if table.size > _LONGEST_TABLE:
@@ -159,7 +159,7 @@ def tabulated(e: Emission, program_id: Variable) -> Term:
 
 
 def _symbol_term(e: Emission, symbol: Symbol, shape: tuple[int, ...]) -> Term:
-    emitted = e.env.get(symbol.value)
+    emitted = e.found(symbol.value)
     term = emitted.offset if isinstance(emitted, PointerTerm) else e.term(symbol.value)
     rank = len(shape)
     if term.bare or not term.shape:

@@ -16,7 +16,7 @@ def _call(e: Emission, op: Op) -> Steps:
     if _returns_from_loop(callee.body):
         raise e.refuse(op, "calls a function that returns from inside of a loop")
     arguments = [
-        found if isinstance(found := e.env.get(each), PointerTerm) else e.term(each)
+        found if isinstance(found := e.found(each), PointerTerm) else e.term(each)
         for each in op.operands
     ]
     for parameter, argument in zip(callee.arguments, arguments, strict=True):

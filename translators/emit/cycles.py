@@ -27,11 +27,13 @@ class Counted:
       first: where it begins.
       last: what it stays below.
       name: what to call it.
+      unroll: how many iterations are laid out as one.
     """
 
     first: str
     last: str
     name: str
+    unroll: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,9 @@ def _called(
 ) -> tuple[str, ...]:
     packed = _packed(start)
     if isinstance(header, Counted):
-        text = f"lax.fori_loop({header.first}, {header.last}, {function}, {packed})"
+        # Short loops are better laid out: the compiler then sees across iterations.
+        unroll = f", unroll={header.unroll}" if header.unroll > 1 else ""
+        text = f"lax.fori_loop({header.first}, {header.last}, {function}, {packed}{unroll})"
     else:
         goes = e.writer.fresh("goes_on")
         running = "carry" if len(start) == 1 else "carry[-1]"

@@ -317,10 +317,10 @@ def _select(e: Emission, op: Op) -> None:
     if element_of(op.operands[1].type) is not None and e.number(op.result) is not None:
         e.term(op.result)
         return
-    yes, no = e.env.get(op.operands[1]), e.env.get(op.operands[2])
+    yes, no = e.found(op.operands[1]), e.found(op.operands[2])
     if condition.number is not None:
         chosen = op.operands[1 if condition.number else 2]
-        found = e.env.get(chosen)
+        found = e.found(chosen)
         e.put(op.result, found if isinstance(found, PointerTerm) else e.term(chosen))
         return
     if isinstance(yes, PointerTerm) or isinstance(no, PointerTerm):
@@ -399,7 +399,7 @@ def _rounded(e: Emission, op: Op, text: str, source: object, target: object) -> 
 
 
 def _bitcast(e: Emission, op: Op) -> None:
-    emitted = e.env.get(op.operands[0])
+    emitted = e.found(op.operands[0])
     if isinstance(emitted, PointerTerm):
         _bitcast_pointer(e, op, emitted)
         return

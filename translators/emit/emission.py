@@ -88,6 +88,7 @@ class Emission:
       active: which programs come here; all if `None`.
       alive: which programs have not returned; all if `None`.
       serial: whether programs run one after another.
+      shifts: for each loop whose iterations are a batch axis, what the axes around it are inside.
       addresses: numbers that are addresses of arrays, of which is known that they are not zero.
       sources: for names of tiles that were read as they are, the `tiles.Source` of each.
       returned: where the function at hand has returned on the way, and with what.
@@ -112,6 +113,7 @@ class Emission:
     loop_numbers: dict[Op, int] = field(default_factory=dict)
     aliases: dict[int, int] = field(default_factory=dict)
     serial: bool = False
+    shifts: list[dict[BatchAxis, BatchAxis]] = field(default_factory=list)
     addresses: set[Value] = field(default_factory=set)
     sources: dict[str, object] = field(default_factory=dict)
     returned: list[tuple[Term, list[Emitted]]] = field(default_factory=list)
@@ -125,9 +127,61 @@ class Emission:
 
     # Values
 
+    def found(self, value: Value) -> Emitted | None:
+        """What a value has become, with the batch axes that are open now; `None` if nothing."""
+        emitted = self.env.get(value)
+        if emitted is None or not self.shifts:
+            return emitted
+        moved = self.moved_in(emitted)
+        if moved is not emitted:
+            self.env[value] = moved
+        return moved
+
+    def moved_in(self, emitted: Emitted) -> Emitted:
+        """A value from outside of loops whose iterations are batch axes, as it is inside."""
+        if isinstance(emitted, Term):
+            return self._moved(emitted)
+        others = tuple((self._moved(each), to) for each, to in emitted.alternatives)
+        moved = replace(emitted, alternatives=others)
+        moved = moved.each(lambda each: replace(each, offset=self._moved(each.offset)))
+        return emitted if moved == emitted else moved
+
+    def _moved(self, term: Term) -> Term:
+        for shift in self.shifts:
+            if term.batch and term.batch <= shift.keys():
+                index = [*[":"] * term.lead, "None", *[":"] * len(term.shape)]
+                batch = frozenset(shift[each] for each in term.batch)
+                term = self.bind(f"{term.text}[{', '.join(index)}]", term, batch=batch)
+        return term
+
+    @contextmanager
+    def axis_inside(self, name: str, extent: int) -> Iterator[BatchAxis]:
+        """A new batch axis next to the tensors' dimensions; the others make place for it."""
+        made = BatchAxis(name=name, extent=extent, place=0)
+        shift = {
+            each: BatchAxis(name=each.name, extent=each.extent, place=each.place + 1)
+            for each in self.axes
+        }
+        saved = (self.axes, self.programs, self.iterations, self.active, self.alive)
+
+        def moved(counted: BatchAxis | Term) -> BatchAxis | Term:
+            return shift[counted] if isinstance(counted, BatchAxis) else counted
+
+        self.shifts.append(shift)
+        self.axes = [*shift.values(), made]
+        self.programs = {key: moved(each) for key, each in self.programs.items()}
+        self.iterations = {key: moved(each) for key, each in self.iterations.items()}
+        try:
+            self.active = None if self.active is None else self._moved(self.active)
+            self.alive = None if self.alive is None else self._moved(self.alive)
+            yield made
+        finally:
+            self.shifts.pop()
+            self.axes, self.programs, self.iterations, self.active, self.alive = saved
+
     def term(self, value: Value) -> Term:
         """An emitted value that is no pointer."""
-        found = self.env.get(value)
+        found = self.found(value)
         if found is None:
             if value in self.addresses:
                 raise UnsupportedError(
@@ -144,7 +198,7 @@ class Emission:
         Raises:
           UnsupportedError: it is not known into which array it leads.
         """
-        found = self.env.get(value)
+        found = self.found(value)
         if not isinstance(found, PointerTerm):
             raise UnsupportedError(
                 f"`{op.name}`: it is not known which array the pointer leads into", op.location
@@ -454,5 +508,5 @@ class Emission:
         return None
 
     def _ending(self, value: Value) -> Emitted:
-        found = self.env.get(value)
+        found = self.found(value)
         return found if isinstance(found, PointerTerm) else self.term(value)

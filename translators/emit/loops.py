@@ -11,6 +11,7 @@ from translators.emit.affine import affine_term
 from translators.emit.cycles import Body, Counted, WhileAny, chosen_emitted, cycle
 from translators.emit.emission import Emission, Enter, RetryError, Rule, Steps
 from translators.emit.products import added, product
+from translators.emit.reductions import greatest
 from translators.emit.statements import Statement
 from translators.emit.terms import (
     BatchAxis,
@@ -18,6 +19,7 @@ from translators.emit.terms import (
     PointerTerm,
     Term,
     common_batch,
+    common_dims,
     constant,
     dtype,
     literal,
@@ -36,6 +38,9 @@ from translators.graph.types import (
     shape_of,
 )
 
+# Ops that the iterations of a loop that are laid out may have together.
+_LAID_OUT = 1024
+_NUMBERS_ONLY = ("jnp.nanmax", "jnp.nanmin")
 # Combinations whose order does not matter, and what sums them up along an axis.
 _COMBINED = {
     "arith.addf": "jnp.sum",
@@ -131,7 +136,7 @@ def _for(e: Emission, op: Op) -> Steps:
     ]
     if loop is not None and loop.trips is not None and loop.trips.value == 0:
         for operand, result in zip(op.operands[3:], op.results, strict=True):
-            e.put(result, e.env[operand] if operand in e.env else e.term(operand))
+            e.put(result, _entered(e, operand))
         return
     once = loop is not None and loop.trips is not None and loop.trips.value == 1
     if loop is not None and once and region.terminator.name == "scf.yield":
@@ -201,35 +206,23 @@ def _at_once(
         return False
     if not carried and not _stores(region):
         return False
-    place = 1 + max((each.place for each in e.axes), default=-1)
     saved = e.buffers.snapshot()
-    active, alive = e.active, e.alive
-    axis = BatchAxis(name=_name(op), extent=trips, place=place)
     results: dict[int, Term] = {}
     block: list[Statement] = []
+    # What the totals start from has the axes of outside.
+    initial = {argument: e.term(op.operands[3 + index]) for index, argument in carried}
     try:
-        with e.writer.nested() as statements, e.scope():
-            block = statements
+        with e.writer.nested() as block, e.scope(), e.axis_inside(_name(op), trips) as axis:
             e.iterations[loop.number] = axis
-            e.axes.append(axis)
             _counter(e, op, loop)
             skipped = {each for total in totals.values() for each in total.chain}
-            initial = {}
-            for index, argument in carried:
-                start = e.term(op.operands[3 + index])
-                initial[argument] = start
             yield from _body(e, region, skipped)
             _check_size(e, axis)
             for index, argument in carried:
                 results[index] = _summed(e, totals[argument], initial[argument], axis)
     except RetryError:
         e.buffers.restore(saved)
-        e.active, e.alive = active, alive
         return False
-    finally:
-        e.iterations.pop(loop.number, None)
-        if axis in e.axes:
-            e.axes.remove(axis)
     e.writer.extend(block)
     for index, term in results.items():
         e.put(op.results[index], term)
@@ -292,7 +285,7 @@ def _summed(e: Emission, total: Total, start: Term, axis: BatchAxis) -> Term:
             left, right = e.term(op.operands[0]), e.term(op.operands[1])
             if axis not in left.batch | right.batch:
                 raise RetryError
-            found = product(e, op, summed=axis)
+            found = product(e, op, summed=axis, outside=_outside(e))
             result = added(e, op, found, result)
             continue
         others = [each for each in op.operands if not _in_chain(each, total)]
@@ -307,36 +300,46 @@ def _in_chain(value: Value, total: Total) -> bool:
     return value is total.argument or any(value in op.results for op in total.chain)
 
 
+def _outside(e: Emission) -> dict[BatchAxis, BatchAxis]:
+    """For the axes inside of the innermost loop, what they are outside."""
+    return {inside: outside for outside, inside in e.shifts[-1].items()}
+
+
 def _folded(e: Emission, op: Op, value: Term, start: Term, axis: BatchAxis) -> Term:
+    """A value of all iterations, combined, with what the total starts from."""
     shape = shape_of(op.result.type)
     value, start = e.lifted(value, shape), e.lifted(start, shape)
     function = _COMBINED[op.name]
-    if axis not in value.batch:
-        if function != "jnp.sum":
-            folded = value
-        else:
-            trips = literal(axis.extent, value.element)
-            folded = e.bind(f"{typed(value)} * {trips}", value)
-    else:
-        at = value.lead - 1 - axis.place
+    back = _outside(e)
+    made = Term(
+        text="",
+        element=value.element,
+        shape=shape,
+        dims=value.dims,
+        batch=frozenset(back[each] for each in value.batch - {axis}),
+    )
+    at = value.lead - 1
+    if axis in value.batch:
         exact = isinstance(value.element, IntType)
         kept = f", dtype={dtype(value.element)}" if exact and function == "jnp.sum" else ""
-        rest = value.batch - {axis}
-        made = Term(
-            text="", element=value.element, shape=shape, dims=value.dims, batch=frozenset(rest)
-        )
         text = f"{function}({value.text}, axis={at}{kept})"
-        squeezed = [size for place, size in enumerate(value.array_shape) if place != at]
-        if tuple(squeezed) != made.array_shape:
-            text = f"({text}).reshape{made.array_shape}"
-        folded = made.like(e.writer.assign(text))
+        if function in _NUMBERS_ONLY:
+            text = greatest(e, function, value, at)
+        rest = [size for place, size in enumerate(value.array_shape) if place != at]
+    else:
+        trips = literal(axis.extent, value.element)
+        text = f"{typed(value)} * {trips}" if function == "jnp.sum" else typed(value)
+        rest = list(value.array_shape)
+    if tuple(rest) != made.array_shape:
+        text = f"({text}).reshape{made.array_shape}"
+    folded = made.like(e.writer.assign(text))
     neutral = (
         (function == "jnp.sum" and start.number == 0)
         or (op.name in ("arith.maximumf", "arith.maxnumf") and start.number == float("-inf"))
         or (op.name in ("arith.minimumf", "arith.minnumf") and start.number == float("inf"))
     )
     if neutral:
-        return folded.like(e.writer.assign(folded.text, op.result.name))
+        return folded
     combined = {
         "jnp.sum": "{0} + {1}",
         "jnp.max": "jnp.maximum({0}, {1})",
@@ -345,8 +348,13 @@ def _folded(e: Emission, op: Op, value: Term, start: Term, axis: BatchAxis) -> T
         "jnp.nanmin": "jnp.fmin({0}, {1})",
     }[function]
     terms = (start, folded)
-    made = e.give(op, combined.format(f"({start.text})", folded.text), terms)
-    return made
+    return Term(
+        text=e.writer.assign(combined.format(f"({start.text})", folded.text), op.result.name),
+        element=folded.element,
+        shape=shape,
+        dims=common_dims(terms),
+        batch=common_batch(terms),
+    )
 
 
 def _name(op: Op) -> str:
@@ -392,7 +400,7 @@ def _one_by_one(e: Emission, op: Op, loop: Loop | None, carried: list[tuple[int,
         initial,
         hints=[argument.name or result.name for (_, argument), result in _named(op, carried)],
         body=body,
-        header=Counted(first="0", last=last, name=_name(op)),
+        header=Counted(first="0", last=last, name=_name(op), unroll=_unroll(region, last)),
         returns=_returns(region),
     )
     e.iterations.pop(number_, None)
@@ -400,6 +408,13 @@ def _one_by_one(e: Emission, op: Op, loop: Loop | None, carried: list[tuple[int,
         e.put(op.results[index], value)
     if loop is not None:
         _followed_results(e, op)
+
+
+def _unroll(region: Region, last: str) -> int:
+    """How many iterations to lay out, so that the whole stays of a size that compiles quickly."""
+    if not last.isdecimal():
+        return 1
+    return max(1, min(int(last), _LAID_OUT // sum(1 for _ in walk(region))))
 
 
 def _named(op: Op, carried: list[tuple[int, Value]]) -> list[tuple[tuple[int, Value], Value]]:
@@ -427,7 +442,7 @@ def _own_counter(e: Emission, op: Op, counter: Term) -> Term:
 
 
 def _entered(e: Emission, value: Value) -> Emitted:
-    found = e.env.get(value)
+    found = e.found(value)
     return found if isinstance(found, PointerTerm) else e.term(value)
 
 

@@ -22,6 +22,16 @@ def _toward_zero(x, dtype):
     above = jnp.abs(nearest.astype(x.dtype)) > jnp.abs(x)
     return jnp.where(above, jnp.nextafter(nearest, jnp.zeros_like(nearest)), nearest)
 ''',
+        "_greatest": '''
+def _greatest(x, axis):
+    """The greatest number along `axis`; NaN only where all elements are."""
+    return lax.reduce(x, jnp.array(jnp.nan, x.dtype), jnp.fmax, (axis,))
+''',
+        "_least": '''
+def _least(x, axis):
+    """The least number along `axis`; NaN only where all elements are."""
+    return lax.reduce(x, jnp.array(jnp.nan, x.dtype), jnp.fmin, (axis,))
+''',
         "_reduce": '''
 def _reduce(combine, values, axis):
     """Combines neighbours along `axis` until one element is left; keeps their order."""

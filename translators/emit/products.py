@@ -1,6 +1,6 @@
 """Products of matrices."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from translators.emit.emission import Emission, Rule
@@ -13,42 +13,80 @@ from translators.graph.types import BF16, F32, F64, ElementType, FloatType, elem
 _PRECISION = {"tf32": "HIGH", "bf16x3": "HIGH", "ieee": "HIGHEST", "tf32x3": "HIGHEST"}
 
 
-def product(e: Emission, op: Op, *, summed: BatchAxis | None = None, hint: str = "") -> Term:
-    """The product of the first two operands, summed over a batch axis where one is named."""
+def product(
+    e: Emission,
+    op: Op,
+    *,
+    summed: BatchAxis | None = None,
+    outside: Mapping[BatchAxis, BatchAxis] | None = None,
+    hint: str = "",
+) -> Term:
+    """The product of the first two operands.
+
+    Args:
+      e: the emission.
+      op: the product.
+      summed: a batch axis along which the products are summed.
+      outside: for the other batch axes what they are in the result, if not themselves.
+      hint: what to call it.
+    """
     left, right = e.term(op.operands[0]), e.term(op.operands[1])
     left, right = _exact(e, left), _exact(e, right)
     element = element_of(op.result.type)
     assert element is not None
     rank = len(left.shape)
-    shape = shape_of(op.result.type)
-    batch = (left.batch | right.batch) - {summed}
-    letters = _letters(sorted(left.batch | right.batch, key=lambda each: -each.place))
+    axes = _ordered(left.batch | right.batch)
+    letters = {axis: "pqrstuvwxyz"[index] for index, axis in enumerate(axes)}
     stacked = "abc"[: rank - 2]
-    out = "".join(letters[axis] for axis in _ordered_axes(batch))
+    kept = [axis for axis in axes if axis is not summed]
+    out = "".join(letters[axis] for axis in kept)
     whole = whole_operands(e, (left, right), summed, letters)
     if whole is not None:
-        inputs = ",".join(each.letters for each in whole)
-        operands = [each.text for each in whole]
+        operands = [(each.text, each.letters) for each in whole]
     else:
-        left, right = e.spread(left), e.spread(right)
-        axes = ["".join(letters[axis] for axis in _ordered(each)) for each in (left, right)]
-        inputs = f"{axes[0]}{stacked}mk,{axes[1]}{stacked}kn"
-        operands = [_squeezed(e, each) for each in (left, right)]
+        ends = (f"{stacked}mk", f"{stacked}kn")
+        operands = [
+            _named(e, e.spread(each), letters, end)
+            for each, end in zip((left, right), ends, strict=True)
+        ]
+    shared = [each for each in letters.values() if all(each in named for _, named in operands)]
+    shared = [each for each in shared if each in out]
+    operands = [_stacked_first(e, *each, shared + list(stacked)) for each in operands]
     result = _result_element(element)
     options = f"{_precision(op)}preferred_element_type={dtype(result)}"
-    if inputs == "mk,kn" and not out:
-        text = f"jnp.dot({operands[0]}, {operands[1]}, {options})"
+    (one, first), (other, second) = operands
+    if (first, second, out) == ("mk", "kn", ""):
+        text = f"jnp.dot({one}, {other}, {options})"
     else:
-        formula = f"{inputs}->{out}{stacked}mn"
-        text = f'jnp.einsum("{formula}", {operands[0]}, {operands[1]}, {options})'
-    name = e.writer.assign(text, hint)
-    made = Term(text=name, element=result, shape=shape, dims=(True,) * rank, batch=batch)
-    missing = _missing_places(batch)
-    if missing:
+        text = f'jnp.einsum("{first},{second}->{out}{stacked}mn", {one}, {other}, {options})'
+    batch = frozenset((outside or {}).get(axis, axis) for axis in kept)
+    made = Term(
+        text=e.writer.assign(text, hint),
+        element=result,
+        shape=shape_of(op.result.type),
+        dims=(True,) * rank,
+        batch=batch,
+    )
+    if _missing_places(batch):
         # einsum gives only the axes named; others of size 1 keep the places of the outer ones.
-        name = e.writer.assign(f"{made.text}.reshape{made.array_shape}")
-        made = made.like(name)
+        made = made.like(e.writer.assign(f"{made.text}.reshape{made.array_shape}"))
     return made
+
+
+def _named(e: Emission, term: Term, letters: Mapping[BatchAxis, str], end: str) -> tuple[str, str]:
+    """The array without dimensions that it does not move along, and what the others are."""
+    named = "".join(letters[axis] for axis in _ordered(term.batch))
+    return _squeezed(e, term), f"{named}{end}"
+
+
+def _stacked_first(e: Emission, text: str, letters: str, shared: Sequence[str]) -> tuple[str, str]:
+    """The operand with what both have in front, as a stack of matrices lies on every backend."""
+    front = [each for each in shared if each in letters]
+    order = [*front, *(each for each in letters if each not in front)]
+    if "".join(order) == letters:
+        return text, letters
+    axes = ", ".join(str(letters.index(each)) for each in order)
+    return e.writer.assign(f"{text}.transpose({axes})"), "".join(order)
 
 
 def _result_element(element: ElementType) -> ElementType:
@@ -76,16 +114,8 @@ def _text(term: Term) -> str:
     return term.text if term.number is None else f"{dtype(term.element)}({term.text})"
 
 
-def _ordered(term: Term) -> list[BatchAxis]:
-    return _ordered_axes(term.batch)
-
-
-def _ordered_axes(batch: frozenset[BatchAxis]) -> list[BatchAxis]:
+def _ordered(batch: frozenset[BatchAxis]) -> list[BatchAxis]:
     return sorted(batch, key=lambda each: -each.place)
-
-
-def _letters(axes: list[BatchAxis]) -> dict[BatchAxis, str]:
-    return {axis: "pqrstuvwxyz"[index] for index, axis in enumerate(axes)}
 
 
 def _missing_places(batch: frozenset[BatchAxis]) -> bool:

@@ -85,11 +85,23 @@ def _along(op: Op) -> int:
 
 def _reduce_by(e: Emission, op: Op, function: str) -> None:
     term = e.spread(e.term(op.operands[0]))
+    if function in ("jnp.nanmax", "jnp.nanmin"):
+        reduced(e, op, 0, greatest(e, function, term, term.rank + _along(op)), term)
+        return
     sums = function in ("jnp.sum", "jnp.prod")
     text = f"{function}({term.text}, axis={_along(op)}{_summing(e, op) if sums else ''})"
     if not sums and e.element(op.result) != term.element:
         text = f"{text}.astype({dtype(e.element(op.result))})"
     reduced(e, op, 0, text, term)
+
+
+def greatest(e: Emission, function: str, term: Term, axis: int) -> str:
+    """The greatest or least number along an axis of the array; NaN only where all are.
+
+    `jnp.nanmax` says the same, but goes through the array twice.
+    """
+    helper = e.writer.helper("_greatest" if function == "jnp.nanmax" else "_least")
+    return f"{helper}({term.text}, {axis})"
 
 
 def _reduce_bits(e: Emission, op: Op, function: str) -> None:

@@ -24,7 +24,7 @@ def each_part(rule: Callable[[Emission, Op, Term], Term]) -> Rule:
     """A rule for an op of one operand, which moves pointers as it moves their offsets."""
 
     def apply(e: Emission, op: Op) -> None:
-        emitted = e.env.get(op.operands[0])
+        emitted = e.found(op.operands[0])
         if isinstance(emitted, PointerTerm):
             moved = emitted.each(lambda each: replace(each, offset=rule(e, op, each.offset)))
             conditions = (
@@ -204,7 +204,7 @@ def _join(e: Emission, op: Op) -> None:
 
 
 def _split(e: Emission, op: Op) -> None:
-    emitted = e.env.get(op.operands[0])
+    emitted = e.found(op.operands[0])
     if isinstance(emitted, PointerTerm):
         raise e.refuse(op, "of pointers has no form in JAX yet")
     term = e.term(op.operands[0])

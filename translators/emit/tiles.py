@@ -123,7 +123,9 @@ def sliced(e: Emission, state: BufferState, spans: Sequence[Span], fill: Number)
         total = low + span.dimension.size + high
         if span.start.terms:
             start = affine_term(e, span.start.plus(low))
-            text = f"lax.dynamic_slice_in_dim({text}, {start.text}, {span.length}, axis={place})"
+            # The start is never negative, so that nothing has to be made of it that is not.
+            options = f"axis={place}, allow_negative_indices=False"
+            text = f"lax.dynamic_slice_in_dim({text}, {start.text}, {span.length}, {options})"
             text = e.writer.assign(text)
             static.append(":")
             continue
@@ -302,7 +304,8 @@ def _placed_where_it_starts(
         low, high = span.pads
         starts.append(affine_term(e, span.start.plus(low)).text)
         cuts.append(_slice(low, low + span.dimension.size, low + span.dimension.size + high))
-    placed = f"lax.dynamic_update_slice({old}, {text}, ({', '.join(starts)},))"
+    where = f"({', '.join(starts)},), allow_negative_indices=False"
+    placed = f"lax.dynamic_update_slice({old}, {text}, {where})"
     if any(each != ":" for each in cuts):
         placed = f"{placed}[{', '.join(cuts)}]"
     return placed

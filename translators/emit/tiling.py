@@ -188,7 +188,7 @@ def _is_scalar(e: Emission, variable: Variable) -> bool:
                 if not isinstance(e.iterations.get(loop), Term):
                     return False
             case Symbol(value=value):
-                emitted = e.env.get(value)
+                emitted = e.found(value)
                 if emitted is None and e.number(value) is None:
                     return False
                 term = emitted.offset if isinstance(emitted, PointerTerm) else e.term(value)
