@@ -5,13 +5,18 @@ from types import MappingProxyType
 
 from translators.emit.cycles import chosen_emitted
 from translators.emit.emission import Emission, Enter, Rule, Steps
+from translators.emit.library import library_call
 from translators.emit.terms import PointerTerm
 from translators.graph.graph import Op, Region, walk
 
 _LOOPS = ("scf.for", "scf.while")
 
 
-def _call(e: Emission, op: Op) -> Steps:
+def _call(e: Emission, op: Op) -> Steps | None:
+    return None if library_call(e, op) else _inlined(e, op)
+
+
+def _inlined(e: Emission, op: Op) -> Steps:
     callee = e.module.functions[op.text("callee")]
     if _returns_from_loop(callee.body):
         raise e.refuse(op, "calls a function that returns from inside of a loop")

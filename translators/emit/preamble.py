@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+# What a function of the preamble calls.
+NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType({"_philox": ("_upper_product",)})
 HELPERS: Mapping[str, str] = MappingProxyType(
     {
         "_upper_product": '''
@@ -14,6 +16,23 @@ def _upper_product(a, b, half):
     middle = a_high * b_low + ((a_low * b_low) >> half)
     carried = a_low * b_high + (middle & low)
     return a_high * b_high + (middle >> half) + (carried >> half)
+''',
+        "_philox": '''
+def _philox(key_0, key_1, c0, c1, c2, c3, rounds):
+    """Four arrays of random `uint32` for a key and a counter: Philox 4x32, as Triton runs it."""
+    for _ in range(rounds):
+        high_2, high_0 = (
+            _upper_product(jnp.uint32(0xCD9E8D57), c2, 16),
+            _upper_product(jnp.uint32(0xD2511F53), c0, 16),
+        )
+        c1, c3, c0, c2 = (
+            jnp.uint32(0xCD9E8D57) * c2,
+            jnp.uint32(0xD2511F53) * c0,
+            high_2 ^ c1 ^ key_0,
+            high_0 ^ c3 ^ key_1,
+        )
+        key_0, key_1 = key_0 + jnp.uint32(0x9E3779B9), key_1 + jnp.uint32(0xBB67AE85)
+    return c0, c1, c2, c3
 ''',
         "_toward_zero": '''
 def _toward_zero(x, dtype):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from translators.emit.finishing import TAKEN, finished
+from translators.emit.preamble import NEEDS
 from translators.emit.statements import Statement
 from translators.graph.location import SourceLocation
 
@@ -73,7 +74,8 @@ class Writer:
 
     def helper(self, name: str) -> str:
         """The name of a function of the preamble, which is then part of the file."""
-        self.helpers[name] = None
+        for each in (*NEEDS.get(name, ()), name):
+            self.helpers[each] = None
         return name
 
     def define(self, name: str, parameters: str, body: list[Statement], returns: str) -> None:
