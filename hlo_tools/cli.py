@@ -6,12 +6,20 @@ longer than importing click.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hlo_tools import __version__
+from hlo_tools.console import (
+    complain,
+    option_once,
+    report_bug,
+    report_failure,
+    report_interrupt,
+    write_stdout,
+)
 from hlo_tools.report.names import FORMATS, READABLE_FORMATS
 
 if TYPE_CHECKING:
@@ -24,12 +32,8 @@ if TYPE_CHECKING:
     from hlo_tools.source import SourceTree
     from passes.runner import ModuleResult
 
-EXIT_ERROR = 2
-EXIT_INTERRUPTED = 130
-
+_NAME = "hlo-lint"
 _DEFAULT_WIDTH = 100
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,45 +42,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 is a clean run, 1 one with findings at or above `--fail-on`, 2 wrong usage or configuration,
     input that cannot be read or an internal error, 130 an interrupt.
     """
-    from hlo_tools.errors import InputError
-
     try:
-        status: int = command.main(args=arguments, prog_name="hlo-lint", standalone_mode=False)
+        status: int = command.main(args=arguments, prog_name=_NAME, standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
-        _complain("interrupted")
-        return EXIT_INTERRUPTED
-    except click.UsageError as error:
-        _complain(f"error: {error.format_message().rstrip('.')}; see `hlo-lint --help`")
-        return EXIT_ERROR
-    except InputError as error:
-        _complain(f"error: {error}")
-        return EXIT_ERROR
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _complain(f"error: {where}{error.strerror or error}")
-        return EXIT_ERROR
+        return report_interrupt()
     except Exception as error:
-        _report_bug(error)
-        return EXIT_ERROR
+        return report_failure(error, _NAME)
     return status
-
-
-def _once(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
-    """Returns the one value of an option; click by itself keeps the last of several."""
-    if len(values) > 1:
-        raise click.UsageError(f"`{option.opts[-1]}` is given {len(values)} times")
-    return values[0] if values else None
-
-
-def _option(*names: str, **attributes: Any) -> Callable[[_Command], _Command]:
-    """Declares an option that may be given once."""
-    return click.option(*names, multiple=True, callback=_once, **attributes)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("paths", nargs=-1, metavar="PATH...")
-@_option("--format", "format_name", type=click.Choice(FORMATS), help="Format of the report.")
-@_option("-o", "--output", metavar="FILE", help="Write the report there; `-` is standard output.")
+@option_once("--format", "format_name", type=click.Choice(FORMATS), help="Format of the report.")
+@option_once(
+    "-o", "--output", metavar="FILE", help="Write the report there; `-` is standard output."
+)
 @click.option(
     "--report",
     "reports",
@@ -91,33 +71,35 @@ def _option(*names: str, **attributes: Any) -> Callable[[_Command], _Command]:
     help="Run these rules only: names or ids, comma-separated.",
 )
 @click.option("--ignore", multiple=True, metavar="RULES", help="Do not run these rules.")
-@_option(
+@option_once(
     "--fail-on",
     type=click.Choice(("error", "warning", "note", "never")),
     help="Severity from which on the exit status is 1 (default: warning).",
 )
-@_option(
+@option_once(
     "--min-saving",
     type=float,
     metavar="PERCENT",
     help="Share of a step below which a finding is a note (default: 1).",
 )
-@_option(
+@option_once(
     "--chip", metavar="NAME", help="Chip to model, for example v5e (default: as the dump tells)."
 )
-@_option(
+@option_once(
     "--source-root",
     metavar="DIR",
     help="Directory of your source (default: that of the configuration, or the current one).",
 )
-@_option("--config", metavar="FILE", help="Configuration (default: the nearest pyproject.toml).")
-@_option("--explain", metavar="RULE", help="Print what a rule is about, and exit.")
+@option_once(
+    "--config", metavar="FILE", help="Configuration (default: the nearest pyproject.toml)."
+)
+@option_once("--explain", metavar="RULE", help="Print what a rule is about, and exit.")
 @click.option("--list-rules", is_flag=True, help="Print all rules, and exit.")
 @click.option("--statistics", is_flag=True, help="Add counts and seconds per rule.")
 @click.option("--timings", is_flag=True, help="Print the time of each phase to standard error.")
-@_option("--baseline", metavar="FILE", help="Silence the findings that FILE holds.")
-@_option("--write-baseline", metavar="FILE", help="Write the findings to FILE, as a baseline.")
-@_option(
+@option_once("--baseline", metavar="FILE", help="Silence the findings that FILE holds.")
+@option_once("--write-baseline", metavar="FILE", help="Write the findings to FILE, as a baseline.")
+@option_once(
     "--color",
     type=click.Choice(("auto", "always", "never")),
     help="Colour the text (default: auto, on a terminal).",
@@ -148,7 +130,7 @@ def _explain(rule: str) -> int:
 
     found = [BY_ID[rule_id] for rule_id in RuleNames(BY_ID.values()).resolve(rule)]
     pages = (f"{rule.id} {rule.name}\n\n{rule.documentation.strip()}\n" for rule in found)
-    _write_stdout(("\n\n".join(pages),))
+    write_stdout(("\n\n".join(pages),))
     return 0
 
 
@@ -157,7 +139,7 @@ def _list_rules() -> int:
 
     rules = [BY_ID[rule_id] for rule_id in sorted(BY_ID)]
     width = max((len(rule.name) for rule in rules), default=0)
-    _write_stdout(f"{rule.id}  {rule.name:<{width}}  {rule.summary}\n" for rule in rules)
+    write_stdout(f"{rule.id}  {rule.name:<{width}}  {rule.summary}\n" for rule in rules)
     return 0
 
 
@@ -317,7 +299,7 @@ def _results(
         except Exception as error:
             # A bug that one module brings out must not keep the others from being reported.
             progress.clear()
-            _report_bug(error)
+            report_bug(error, _NAME)
             message = f"internal error: {type(error).__name__}: {error}"
             problems.append(Problem(message=message, path=item.path))
         del item  # so that its text is gone while the next one is read
@@ -352,13 +334,13 @@ def _write_reports(
             write_whole(target.file, render(target.format, outcome, base))
         else:
             screen = replace(base, **_screen(options["color"]))
-            _write_stdout(render(target.format, outcome, screen))
+            write_stdout(render(target.format, outcome, screen))
     if not any(target.on_screen for target in targets):
         for problem in outcome.problems:
-            _complain(phrases.problem(problem))
+            complain(phrases.problem(problem))
     if options["statistics"] and not READABLE_FORMATS & {target.format for target in targets}:
         for line in phrases.statistics(tally(outcome, settings.fail_on)):
-            _complain(line)
+            complain(line)
 
 
 def _screen(color: str | None) -> dict[str, Any]:
@@ -372,31 +354,3 @@ def _screen(color: str | None) -> dict[str, Any]:
         "color": color == "always" or (color != "never" and not plain),
         "width": min(_DEFAULT_WIDTH, get_terminal_size().columns),
     }
-
-
-def _write_stdout(pieces: Iterable[str]) -> None:
-    """Writes to standard output; a reader that has gone, as `head` does, ends it quietly."""
-    from io import TextIOWrapper
-
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        sys.stdout.writelines(pieces)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # What is still buffered is flushed at exit, and must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _complain(message: str) -> None:
-    from hlo_tools.report.escape import visible
-
-    click.echo(visible(message), err=True)
-
-
-def _report_bug(error: Exception) -> None:
-    import traceback
-
-    for line in "".join(traceback.format_exception(error)).splitlines():
-        _complain(line)
-    _complain("internal error: this is a bug in hlo-lint, please report it with the lines above")

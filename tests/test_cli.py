@@ -426,7 +426,7 @@ def test_version_needs_click_only() -> None:
     assert ours == {
         "hlo_tools",
         "hlo_tools.cli",
-        "hlo_tools.errors",
+        "hlo_tools.console",
         "hlo_tools.report",
         "hlo_tools.report.names",
     }

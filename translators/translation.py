@@ -12,10 +12,11 @@ from translators.access.states import Pointer
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.jax import JaxFunction
 from translators.emit.kernel import emit_kernel
+from translators.emit.scalars import data_arguments
 from translators.emit.unsharing import unshared
 from translators.graph.errors import GraphError
 from translators.graph.graph import Module
-from translators.graph.types import IntType, element_of
+from translators.graph.types import FloatType, IntType, element_of
 from translators.triton.host_arrays import NUMPY_DTYPES
 from translators.triton.kernel_graph import kernel_graph, kernel_parameters
 from translators.triton.launches import ArrayArgument, DescriptorArgument, Launch, ScalarArgument
@@ -74,6 +75,7 @@ def translate_module(module: Module, launch: Launch) -> Translation:
 def specialization(module: Module, launch: Launch) -> Specialization:
     """What the analysis of accesses is told of a launch."""
     buffers, scalars = {}, {}
+    data = data_arguments(module)
     for index, parameter in enumerate(kernel_parameters(launch)):
         if isinstance(parameter, ArrayArgument):
             buffers[index] = Buffer(
@@ -88,7 +90,7 @@ def specialization(module: Module, launch: Launch) -> Specialization:
             )
         else:
             element = element_of(module.kernel.arguments[index].type)
-            if isinstance(element, IntType):
+            if isinstance(element, IntType) and index not in data:
                 scalars[index] = element.wrap(int(parameter.value))
     return Specialization(grid=launch.grid, buffers=buffers, scalars=scalars)
 
@@ -148,10 +150,19 @@ def argument_facts(module: Module, launch: Launch) -> list[ArgumentFact]:
       GraphError: arrays that are written overlap in another way than by being the same.
     """
     facts: list[ArgumentFact] = []
+    data = data_arguments(module)
     first: dict[tuple[object, ...], int] = {}
     for index, parameter in enumerate(kernel_parameters(launch)):
         if isinstance(parameter, ScalarArgument):
-            facts.append(ScalarFact(name=parameter.name, value=parameter.value))
+            real = isinstance(module.kernel.arguments[index].type, FloatType)
+            facts.append(
+                ScalarFact(
+                    name=parameter.name,
+                    dtype=NUMPY_DTYPES[parameter.dtype].name,
+                    value=parameter.value,
+                    free=real or index in data,
+                )
+            )
             continue
         if isinstance(parameter, DescriptorArgument):
             parameter = parameter.array

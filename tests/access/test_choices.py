@@ -6,24 +6,18 @@ import numpy as np
 import pytest
 from address_oracle import assert_agrees
 from kernel_builder import F32_POINTER, I32_POINTER, Kernel, array, launch
-from test_known_accesses import indices, kinds
 
+from reading import indices, interval, kinds
 from translators.access.analysis import Analysis
 from translators.access.classify import AccessClass
 from translators.access.expression import Interval
-from translators.access.states import Integer, Pointer, UnknownPointer
+from translators.access.states import Pointer, UnknownPointer
 from translators.graph.graph import Value
 from translators.graph.types import I32
 
 
 def select(k: Kernel, condition: Value, held: Value, otherwise: Value) -> Value:
     return k.builder.value("arith.select", condition, held, otherwise)
-
-
-def interval(analysis: Analysis, value: Value) -> Interval:
-    state = analysis.states[value]
-    assert isinstance(state, Integer)
-    return state.expression.interval
 
 
 def flag_kernel() -> tuple[Kernel, Value]:

@@ -5,8 +5,8 @@ import numpy as np
 from address_oracle import assert_agrees
 from hypothesis import given, settings
 from kernel_builder import F32_POINTER, I32_POINTER, Kernel, Term, array, launch
-from test_known_accesses import indices, kinds, limits
 
+from reading import indices, kinds, limits
 from translators.access.analysis import analyze
 from translators.access.classify import AccessClass
 from translators.access.explain import explain

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from address_oracle import assert_agrees
 from kernel_builder import F32_POINTER, I32_POINTER, Kernel, array, launch
-from test_choices import interval
 
+from reading import interval
 from translators.access.analysis import Analysis
 from translators.access.delinearize import Position
 from translators.access.expression import Interval

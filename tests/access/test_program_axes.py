@@ -6,8 +6,9 @@ import pytest
 from address_oracle import assert_agrees, digits_of
 from hypothesis import given, settings
 from kernel_builder import F32_POINTER, Kernel, Term, array, launch
-from test_known_accesses import indices, kinds, matmul, matmul_launch
+from matmul_kernel import matmul, matmul_launch
 
+from reading import indices, kinds
 from translators.access import programs
 from translators.access.analysis import Analysis, analyze
 from translators.access.classify import AccessClass

@@ -265,6 +265,24 @@ def test_triton_ir_is_translated_as_its_kernel_is(run, kernels, write, tmp_path)
     assert run(path, *arguments, "--arg=n=300", "--constexpr=B=1", "--grid=1").status == 2
 
 
+def test_a_report_on_triton_ir_names_its_file(run, write):
+    """Ops without locations are at the lines of the file given."""
+    path = write(
+        "double.ttir",
+        "module {\n  tt.func public @double(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {\n"
+        "    %0 = tt.load %x : !tt.ptr<f32>\n    %1 = arith.addf %0, %0 : f32\n"
+        "    tt.store %y, %1 : !tt.ptr<f32>\n    tt.return\n  }\n}\n",
+    )
+    launch = ["--arg=arg0=f32[1]", "--arg=arg1=f32[1]", "--grid=1"]
+    done = run(path, *launch, "--check")
+    assert done.status == 0
+    assert done.out.startswith(f"{path}:2: `double`")
+    assert " -:" not in done.out
+    explained = run(path, *launch, "--explain")
+    assert f"at {path}:3:" in explained.out
+    assert "| %0 = tt.load %x : !tt.ptr<f32>" in explained.out
+
+
 def test_triton_ir_that_is_not_supported_is_refused(run, write):
     path = write(
         "unsupported.ttir",

@@ -10,7 +10,12 @@ from launching import KERNELS, constants_of
 
 from hlo_tools.errors import InputError
 from translators.triton import driver, host_arrays
-from translators.triton.launches import ArrayArgument, LaunchError, ScalarArgument
+from translators.triton.launches import (
+    ArrayArgument,
+    LaunchError,
+    ScalarArgument,
+    TypeConstant,
+)
 from translators.triton.loading import load_file
 from translators.triton.recorder import record_call
 
@@ -109,7 +114,7 @@ def test_what_went_in_is_kept_beside_the_launch(module):
         ("add(f32[0], f32[0])", "launches no kernel"),
         ("fails(f32[4])", r"kernels.py:\d+: .*ValueError: there is no such mode"),
         ("add(f32[4])", "TypeError"),
-        ("add(f32[4], relu)", "gives no array"),
+        ("add(f32[4], relu)", "`relu` is no array"),
         ("misspelt(f32[64], f32[64])", "`num_wraps` is no parameter"),
     ],
 )
@@ -190,6 +195,28 @@ def test_an_autotuner_whose_key_names_no_argument(tmp_path):
     )
     launch = only(record_call(load_file(path), "run(f32[8])"))
     assert constants_of(launch) == {"BLOCK": 8}
+
+
+def test_lists_and_element_types_reach_the_host_function(module, tmp_path):
+    path = write(
+        tmp_path,
+        "import triton\n"
+        "import triton.language as tl\n"
+        "@triton.jit\n"
+        "def copy(x_ptr, out_ptr, DTYPE: tl.constexpr, BLOCK: tl.constexpr):\n"
+        "    lanes = tl.arange(0, BLOCK)\n"
+        "    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes).to(DTYPE))\n"
+        "def run(arrays, shape, dtype, own):\n"
+        "    for x in arrays:\n"
+        "        out = x.new_empty(shape, dtype=dtype)\n"
+        "        copy[(1,)](x, out, DTYPE=own, BLOCK=8)\n",
+        f"copying_{id(module)}.py",
+    )
+    call = "run([f32[8], f32[8]], (2, 4), torch.float16, tl.float16)"
+    recorded = [each.launch for each in record_call(load_file(path), call)]
+    assert [each.arrays[1].shape for each in recorded] == [(2, 4), (2, 4)]
+    assert {each.arrays[1].dtype for each in recorded} == {"fp16"}
+    assert constants_of(recorded[0]) == {"DTYPE": TypeConstant(dtype="fp16"), "BLOCK": 8}
 
 
 def test_a_file_that_raises_is_said_with_its_line(tmp_path):

@@ -168,6 +168,24 @@ def test_an_op_that_the_graph_lacks_is_refused_at_its_line(tmp_path):
     assert (caught.value.path, caught.value.line, caught.value.column) == (str(source), 2, 5)
 
 
+def test_an_op_without_a_location_is_in_the_file_of_the_ir_itself(tmp_path):
+    """Triton IR that was written by hand, or printed without locations."""
+    path = tmp_path / "kernel.ttir"
+    good = "    %r = arith.addi %i, %i : i32"
+    elsewhere = '    %s = arith.addi %i, %i : i32 loc("k.py":9:1)'
+    path.write_text(kernel(f"{good}\n{elsewhere}", "%i: i32"), encoding="utf-8")
+    module = read_ttir(path.read_text(encoding="utf-8"), str(path))
+    assert (module.kernel.location.file, module.kernel.location.line) == (str(path), 2)
+    first, second, *_ = walk(module.kernel.body)
+    assert (first.location.file, first.location.line) == (str(path), 3)
+    assert first.location.text == good.strip()
+    assert (second.location.file, second.location.line) == ("k.py", 9)
+    path.write_text(kernel('    %r = "odd.op"(%i) : (i32) -> i32', "%i: i32"), encoding="utf-8")
+    with pytest.raises(TtirError, match=r"`odd\.op` is not supported") as caught:
+        read_ttir(path.read_text(encoding="utf-8"), str(path))
+    assert (caught.value.path, caught.value.line) == (str(path), 3)
+
+
 def test_an_attribute_that_may_matter_is_refused():
     line = "    %r = tt.splat %i {odd = 3 : i32} : i32 -> tensor<4xi32>"
     with pytest.raises(TtirError, match="`odd`"):

@@ -112,11 +112,7 @@ def _numbers(translation: Translation) -> dict[str, ScalarArgument]:
     They stand in the kernel's order. One whose name means something in Python, such as `max`, has
     a number behind it.
     """
-    numbers = (
-        each
-        for each in translation.launch.singles
-        if isinstance(each, ScalarArgument) and isinstance(each.value, float)
-    )
+    numbers = (each for each in translation.launch.singles if isinstance(each, ScalarArgument))
     return {
         name: next(each for each in numbers if name in (each.name, _numbered(each.name, name)))
         for name in translation.function.scalars

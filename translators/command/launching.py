@@ -31,8 +31,6 @@ from translators.triton.ttir import read_ttir
 from translators.triton.ttir_launches import bind_graph
 
 TTIR_SUFFIX = ".ttir"
-# What MLIR calls the text that it parses: the file of ops that name no other one.
-UNNAMED = "-"
 
 
 class ExitedError(InputError):
@@ -137,15 +135,14 @@ def read_graph(path: Path) -> Module:
       InputError: the file cannot be read, or is no Triton IR.
     """
     try:
-        module = read_ttir(path.read_text(encoding="utf-8"))
+        module = read_ttir(path.read_text(encoding="utf-8"), str(path))
         verify(module)
     except UnicodeDecodeError as error:
         raise InputError("the file is no text in UTF-8", path=str(path)) from error
     except OSError as error:
         raise InputError(str(error.strerror), path=str(path)) from error
     except GraphError as error:
-        if error.path in (None, UNNAMED):
-            error.path = str(path)
+        error.path = error.path or str(path)
         raise
     except InputError as error:
         raise InputError(error.message, path=str(path)) from error
@@ -169,8 +166,6 @@ def _ttir_task(request: Request) -> Task:
             path=str(request.path),
         )
     launch = bind_graph(graph, _arguments(request), grid=_grid(request), path=str(request.path))
-    if launch.kernel.file == UNNAMED:
-        launch = replace(launch, kernel=replace(launch.kernel, file=str(request.path)))
     return Task(launch=launch, graph=graph)
 
 

@@ -1,7 +1,7 @@
 """A run, and a list of kernels, as text for people."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from translators.access.explain import explain
@@ -34,6 +34,26 @@ def problem_lines(problem: Problem) -> Iterator[str]:
 
 def report_lines(outcome: Outcome) -> Iterator[str]:
     """What became of a run."""
+    return _as_given(_report_lines(outcome), Path(outcome.path))
+
+
+def explanation_lines(outcome: Outcome) -> Iterator[str]:
+    """The table of accesses of each launch that was analysed."""
+    return _as_given(_explanation_lines(outcome), Path(outcome.path))
+
+
+def listing_lines(path: Path, kernels: Sequence[ListedKernel]) -> Iterator[str]:
+    """The kernels of a file, and how each could be launched."""
+    return _as_given(_listing_lines(path, kernels), path)
+
+
+def _as_given(lines: Iterable[str], path: Path) -> Iterator[str]:
+    """The lines, with the person's file called as the person called it."""
+    resolved = f"{path.resolve()}:"
+    return (line.replace(resolved, f"{path}:") for line in lines)
+
+
+def _report_lines(outcome: Outcome) -> Iterator[str]:
     for problem in outcome.problems:
         yield from problem_lines(problem)
     for kernel in outcome.kernels:
@@ -42,8 +62,7 @@ def report_lines(outcome: Outcome) -> Iterator[str]:
         yield _summary(outcome)
 
 
-def explanation_lines(outcome: Outcome) -> Iterator[str]:
-    """The table of accesses of each launch that was analysed."""
+def _explanation_lines(outcome: Outcome) -> Iterator[str]:
     for kernel in outcome.kernels:
         if kernel.analysis is not None:
             source = kernel.launch.kernel
@@ -52,8 +71,7 @@ def explanation_lines(outcome: Outcome) -> Iterator[str]:
             yield from (f"  {line}" for line in explain(kernel.analysis).splitlines())
 
 
-def listing_lines(path: Path, kernels: Sequence[ListedKernel]) -> Iterator[str]:
-    """The kernels of a file, and how each could be launched."""
+def _listing_lines(path: Path, kernels: Sequence[ListedKernel]) -> Iterator[str]:
     if not kernels:
         yield f"{path}: no kernels"
     for kernel in kernels:

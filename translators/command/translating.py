@@ -8,7 +8,7 @@ from typing import Any
 from hlo_tools.errors import InputError
 from translators.access.analysis import Analysis, analyze
 from translators.command.emitting import Part, emit_part, join, load_part
-from translators.command.launching import UNNAMED, Task
+from translators.command.launching import Task
 from translators.command.outcome import KernelOutcome, Problem, Status
 from translators.graph.errors import GraphError
 from translators.translation import load, specialization, translate, translate_module
@@ -103,7 +103,7 @@ def _tried(task: Task, wishes: Wishes, taken: set[str]) -> _Tried:
             analysis = analyze(module, specialization(module, launch))
         part = emit_part(wishes.emit, translate_module(module, launch), taken)
     except InputError as error:
-        if error.path in (None, UNNAMED):
+        if error.path is None:
             error.path, error.line = launch.kernel.file, error.line or launch.kernel.line
         problem = replace(problem_of(error), refusal=True)
         return _Tried(task=task, analysis=analysis, problem=problem)

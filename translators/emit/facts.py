@@ -31,11 +31,15 @@ class ScalarFact:
 
     Attributes:
       name: the kernel's parameter.
+      dtype: its type as `jax.numpy` names it, such as `uint32`.
       value: that of the launch.
+      free: whether the function takes it as an argument, rather than being made for its value.
     """
 
     name: str
+    dtype: str
     value: Number
+    free: bool
 
 
 ArgumentFact: TypeAlias = ArrayFact | ScalarFact

@@ -1,8 +1,8 @@
 """A kernel as a function on JAX arrays."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import indent
 
 from translators.access.analysis import Analysis
 from translators.access.expression import Digit, ProgramId, Variable
@@ -30,7 +30,7 @@ from translators.emit.preamble import HELPERS
 from translators.emit.terms import BatchAxis, Emitted, PointerTerm, Term, constant, dtype
 from translators.emit.writer import Writer
 from translators.graph.graph import Module, walk
-from translators.graph.types import I32, I64, FloatType, PointerType, element_of
+from translators.graph.types import I32, I64, PointerType, element_of
 
 RULES: Mapping[str, Rule] = {
     **accesses.RULES,
@@ -158,11 +158,14 @@ class _Maker:
                 return  # a descriptor, of which the analysis of accesses knows what it says
             offset = constant(0, I32)
             e.put(value, PointerTerm(buffer=fact.alias, offset=offset, pointee=element.pointee))
-        elif isinstance(element, FloatType):
+        elif fact.free:
+            assert element is not None
             name = self._writer.fresh(fact.name)
             self._scalars[name] = fact
-            typed = self._writer.assign(f"{dtype(element)}({name})", fact.name)
-            e.put(value, Term(text=typed, element=element))
+            text = f"jnp.{fact.dtype}({name})"
+            if fact.dtype.startswith("uint"):
+                text = f"{text}.astype({dtype(element)})"
+            e.put(value, Term(text=self._writer.assign(text, fact.name), element=element))
         else:
             assert element is not None
             number = int(fact.value)
@@ -207,7 +210,7 @@ class _Maker:
         for helper in self._writer.helpers:
             lines += ["", HELPERS[helper].strip(), ""]
         lines += ["", *laid_out(f"def {self._name}({signature}):", "")]
-        lines += [indent(f'"""{self._docstring(taken, written)}"""', "    ")]
+        lines += [textwrap.indent(f'"""{self._docstring(taken, written, scalars)}"""', "    ")]
         lines += _checks([(first[key], e.buffers.states[key].fact) for key in taken])
         wide = any(is_wide_text(line) for line in body)
         source = "\n".join([*lines, *body, ""])
@@ -225,13 +228,22 @@ class _Maker:
     def _title(self) -> str:
         return f"`{self._module.kernel.name}`, translated from Triton."
 
-    def _docstring(self, taken: list[int], written: list[int]) -> str:
+    def _docstring(self, taken: list[int], written: list[int], scalars: list[str]) -> str:
         states = self._emission.buffers.states
         lines = [f"Computes what the Triton kernel `{self._module.kernel.name}` computes.", ""]
+        fixed = [
+            f"{fact.name}={fact.value}"
+            for fact in self._facts
+            if isinstance(fact, ScalarFact) and not fact.free
+        ]
+        if fixed:
+            lines += [*textwrap.wrap(f"Made for {', '.join(fixed)}.", 92), ""]
         lines.append("Args:")
         for key in taken:
             fact = states[key].fact
             lines.append(f"  {fact.name}: {fact.dtype}{list(fact.shape)}.")
+        for name in scalars:
+            lines.append(f"  {name}: a number, {self._scalars[name].dtype}.")
         names = ", ".join(f"`{states[key].fact.name}`" for key in written)
         lines += ["", "Returns:", f"  The new contents of {names}.", ""]
         return "\n".join(lines)

@@ -3,7 +3,7 @@
 Nothing of Triton is used: this is a second opinion on what a kernel computes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
@@ -38,12 +38,14 @@ class ArrayDescriptor:
       shape: elements along each axis.
       strides: elements from one to the next along each axis.
       padding: `zero` or `nan`, read outside of the shape.
+      offset: elements from the start of the memory to the first one described.
     """
 
     array: Array
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     padding: str = "zero"
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ def evaluate(
     *,
     order: Iterable[Grid] | None = None,
     step_limit: int | None = None,
+    memory_of: Callable[[Iterable[Array]], Memory] = Memory,
+    disturb: Callable[[Op, Array], Array] | None = None,
 ) -> Evaluation:
     """Runs the kernel of a verified module.
 
@@ -98,6 +102,9 @@ def evaluate(
       grid: programs along up to three axes.
       order: the programs in the order in which to run them, one after another.
       step_limit: how many ops a program may run.
+      memory_of: makes the memory that holds the arrays, one that takes note of accesses say.
+      disturb: gives the value to go on with in the place of an op's result, to see what becomes
+        of it.
 
     Raises:
       EvaluationError: an access out of bounds, an argument of the wrong type, too many steps.
@@ -112,7 +119,7 @@ def evaluate(
             kernel.location,
         )
     _check_memory(kernel.arguments, arguments)
-    memory = Memory(array for array in map(_memory_of, arguments) if array is not None)
+    memory = memory_of(array for array in map(_memory_of, arguments) if array is not None)
     machine = Machine(memory=memory, grid=sizes, functions=dict(module.functions))
     values = [
         _entering(parameter, argument, memory)
@@ -121,7 +128,7 @@ def evaluate(
     with np.errstate(all="ignore"):
         for program in all_programs(sizes) if order is None else order:
             machine.program = program
-            _Run(machine, step_limit).function(kernel.body, values)
+            _Run(machine, step_limit, disturb).function(kernel.body, values)
     return Evaluation(
         arrays=tuple(
             None if array is None else memory.contents(array).reshape(array.shape)
@@ -169,7 +176,7 @@ def _entering(parameter: Value, argument: Argument, memory: Memory) -> Any:
     array = _memory_of(argument)
     if isinstance(type_, DescriptorType) and isinstance(argument, ArrayDescriptor):
         return Descriptor(
-            base=memory.address_of(argument.array),
+            base=memory.address_of(argument.array) + argument.offset * argument.array.itemsize,
             shape=argument.shape,
             strides=argument.strides,
             element=type_.block.element,
@@ -235,9 +242,15 @@ class _Frame:
 class _Run:
     """One program."""
 
-    def __init__(self, machine: Machine, step_limit: int | None) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        step_limit: int | None,
+        disturb: Callable[[Op, Array], Array] | None,
+    ) -> None:
         self._machine = machine
         self._limit = step_limit
+        self._disturb = disturb
         self._steps = 0
         # No function is entered twice at a time, so that one table serves all of them.
         self._values: dict[Value, Any] = {}
@@ -314,5 +327,9 @@ class _Run:
 
     def _give(self, frame: _Frame, op: Op, results: Sequence[Any]) -> None:
         for result, value in zip(op.results, results, strict=True):
-            self._values[result] = value if isinstance(value, Descriptor) else np.asarray(value)
+            if isinstance(value, Descriptor):
+                self._values[result] = value
+                continue
+            held = np.asarray(value)
+            self._values[result] = held if self._disturb is None else self._disturb(op, held)
         frame.position += 1

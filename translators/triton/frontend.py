@@ -8,13 +8,13 @@ from typing import Any
 
 from hlo_tools.errors import InputError
 from translators.triton.driver import stand_in_driver, target
+from translators.triton.element_types import language_dtypes
 from translators.triton.launches import (
     Argument,
     ConstantArgument,
     Launch,
     TupleArgument,
     TypeConstant,
-    canonical_dtype,
 )
 
 # Library functions that are worth more as one call than as what they are made of: their bodies
@@ -89,13 +89,7 @@ def triton_ir(
 
 def _constants(launch: Launch) -> dict[tuple[int, ...], Any]:
     """The constants by the path to them among the arguments, as Triton names them."""
-    import triton.language as tl
-
-    types = {
-        canonical_dtype(str(each)): each
-        for each in vars(tl).values()
-        if type(each) is tl.dtype and str(each) != "void"
-    }
+    types = language_dtypes()
 
     def live(value: object) -> object:
         return types[value.dtype] if isinstance(value, TypeConstant) else value

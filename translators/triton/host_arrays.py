@@ -225,9 +225,7 @@ def example_array(argument: ArrayArgument, rng: np.random.Generator) -> Any:
     Raises:
       LaunchError: the strides lead outside an array, or no host type has these elements.
     """
-    dtype = NUMPY_DTYPES.get(argument.dtype)
-    if dtype is None:
-        raise LaunchError(f"no array on the host has elements of the type `{argument.dtype}`")
+    dtype = _numpy_dtype(argument.dtype)
     if min(argument.strides, default=0) < 0:
         raise LaunchError(f"`{argument.name}` has a negative stride")
     last = sum(
@@ -240,6 +238,28 @@ def example_array(argument: ArrayArgument, rng: np.random.Generator) -> Any:
     if find_spec("torch") is not None:
         return _torch_tensor(memory, argument)
     return HostStorage(memory).array(0, argument.shape, argument.strides)
+
+
+def host_dtype(dtype: str) -> Any:
+    """The element type as host code has it: torch's where torch is installed.
+
+    Args:
+      dtype: the type in Triton's short spelling, such as `fp16`.
+
+    Raises:
+      LaunchError: no array on the host has such elements.
+    """
+    elements = _numpy_dtype(dtype)
+    if find_spec("torch") is None:
+        return HostDtype(elements)
+    return getattr(import_module("torch"), elements.name)
+
+
+def _numpy_dtype(dtype: str) -> np.dtype[Any]:
+    elements = NUMPY_DTYPES.get(dtype)
+    if elements is None:
+        raise LaunchError(f"no array on the host has elements of the type `{dtype}`")
+    return elements
 
 
 def _torch_tensor(memory: np.ndarray[Any, Any], argument: ArrayArgument) -> Any:

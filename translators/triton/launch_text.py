@@ -39,7 +39,7 @@ def parse_argument(text: str, *, buffer: int) -> ArrayArgument | ScalarArgument 
     if array:
         return _array(name, *array.groups(), buffer=buffer)
     number, _, dtype = value.partition(":")
-    parsed = _constant(number)
+    parsed = parse_value(number)
     if parsed is None:
         return ConstantArgument(name=name, value=None)
     if not isinstance(parsed, int | float):
@@ -52,14 +52,36 @@ def parse_argument(text: str, *, buffer: int) -> ArrayArgument | ScalarArgument 
 def parse_constant(text: str) -> ConstantArgument:
     """Reads `NAME=value` of a constexpr.
 
-    Integers, floats, `true`, `false`, `none` and types such as `tl.float32` are what they look
-    like; anything else, and anything in quotes, is a string.
+    The value is read as `parse_value` does.
 
     Raises:
       LaunchError: there is no name or no value.
     """
     name, value = _split(text)
-    return ConstantArgument(name=name, value=_constant(value))
+    return ConstantArgument(name=name, value=parse_value(value))
+
+
+def parse_value(text: str) -> object:
+    """Reads a value: an integer, float, `true`, `false`, `none`, or a type such as `tl.float32`.
+
+    Anything else, and anything in quotes, is a string.
+
+    Raises:
+      LaunchError: there is no such type.
+    """
+    words: dict[str, object] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    if text.startswith("tl."):
+        return TypeConstant(dtype=canonical_dtype(text))
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def parse_grid(text: str) -> tuple[int, int, int]:
@@ -121,19 +143,3 @@ def _integers(text: str) -> tuple[int, ...]:
     if not all(re.fullmatch(r"-?\d+", part) for part in parts):
         raise LaunchError(f"`{text}` is no list of integers")
     return tuple(int(part) for part in parts)
-
-
-def _constant(text: str) -> object:
-    words: dict[str, object] = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
-        return text[1:-1]
-    if text.startswith("tl."):
-        return TypeConstant(dtype=canonical_dtype(text))
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -49,6 +49,8 @@ KEYWORDS: Mapping[tuple[str, str], Mapping[int, str]] = MappingProxyType(
 )
 
 _LIBRARY = "/triton/language/"
+# What MLIR calls the text that it was given to parse.
+_PARSED = "-"
 _FRAME = re.compile(
     r'(?:"(?P<name>(?:[^"\\]|\\.)*)"\()?"(?P<file>(?:[^"\\]|\\.)*)":(?P<line>\d+):(?P<column>\d+)'
 )
@@ -157,16 +159,23 @@ def constant_of(type_: Type, attribute: Any) -> AttributeValue:
 
 
 @lru_cache(maxsize=65536)
-def location_of(text: str) -> tuple[SourceLocation | None, str]:
+def location_of(text: str, path: str | None = None) -> tuple[SourceLocation | None, str]:
     """The place in the kernel's own source that MLIR prints so, and the variable assigned there.
 
     Of the calls that lead to an op, the innermost outside Triton's library is the person's own.
+
+    Args:
+      text: the location as MLIR prints it.
+      path: the file that the Triton IR itself stands in, where that is known. An op without a
+        location of its own is there.
     """
     frames = list(_FRAME.finditer(text))
     if not frames:
         return None, ""
     own = next((frame for frame in frames if _LIBRARY not in frame["file"]), frames[0])
     file, line = own["file"].replace('\\"', '"').replace("\\\\", "\\"), int(own["line"])
+    if file == _PARSED and path is not None:
+        file = path
     location = SourceLocation(
         file=file,
         line=line,

@@ -5,7 +5,6 @@ configuration, the first that they would try unless another is asked for, and he
 resolved by Triton itself. Kernels are not run: what host code reads back is what was there before.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,18 +15,14 @@ from unittest import mock
 import numpy as np
 
 from translators.triton.binding import Memories, bind, describe
+from translators.triton.call_text import parse_call
 from translators.triton.driver import stand_in_driver
-from translators.triton.host_arrays import example_array
 from translators.triton.host_code import HostCode
-from translators.triton.launch_text import parse_argument, parse_constant
 from translators.triton.launches import (
-    ArrayArgument,
     Launch,
     LaunchError,
     grid_of_three,
 )
-
-_CALL = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\((.*)\)\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,29 +94,17 @@ def recording(configuration: int = 0) -> Iterator[list[RecordedLaunch]]:
 def record_call(module: ModuleType, text: str, configuration: int = 0) -> list[RecordedLaunch]:
     """The launches that a call such as `add(f32[98432], f32[98432], 0.5)` makes.
 
-    Arguments are as `parse_argument` reads their values, or strings in quotes; each array is an
-    example array of its own. They may be named, as in `softmax(x=f32[64,781])`.
+    Arguments are as `parse_call` reads them; each array is an example array of its own. They may be
+    named, as in `softmax(x=f32[64,781])`.
 
     Raises:
       LaunchError: the text is no call, the module has no such function, or nothing was launched.
       InputError: the function raised.
     """
-    match = _CALL.fullmatch(text)
-    if match is None:
-        raise LaunchError(f"`{text}` is not a call such as `add(f32[1000], f32[1000])`")
-    function = _function(module, match[1])
-    rng = np.random.default_rng(0)
-    positional: list[Any] = []
-    named: dict[str, Any] = {}
-    for index, part in enumerate(_split_arguments(match[2])):
-        keyword = re.match(r"([A-Za-z_]\w*)\s*=", part)
-        value = _value(part if keyword else f"_={part}", index, rng)
-        if keyword:
-            named[keyword[1]] = value
-        else:
-            positional.append(value)
+    call = parse_call(text, np.random.default_rng(0))
+    function = _function(module, call.function)
     with recording(configuration) as recorded, HostCode(module.__file__, f"`{text}` fails"):
-        function(*positional, **named)
+        function(*call.positional, **call.named)
     if not recorded:
         raise LaunchError(f"`{text}` launches no kernel", path=module.__file__)
     return recorded
@@ -209,29 +192,3 @@ def _function(module: ModuleType, name: str) -> Callable[..., Any]:
     if not callable(value):
         raise LaunchError(f"there is no function `{name}`", path=module.__file__)
     return value  # type: ignore[no-any-return]  # callable, and nothing more is known
-
-
-def _split_arguments(text: str) -> Iterator[str]:
-    """The parts between commas that are outside brackets."""
-    depth = 0
-    part = ""
-    for character in text:
-        depth += (character in "[{(") - (character in "]})")
-        if character == "," and depth == 0:
-            yield part.strip()
-            part = ""
-        else:
-            part += character
-    if part.strip():
-        yield part.strip()
-
-
-def _value(text: str, index: int, rng: np.random.Generator) -> Any:
-    """What host code is given for `name=value`: an array, a number, or a string in quotes."""
-    _, _, value = text.partition("=")
-    if value.strip()[:1] in ("'", '"'):
-        return parse_constant(text).value
-    argument = parse_argument(text, buffer=index)
-    if isinstance(argument, ArrayArgument):
-        return example_array(argument, rng)
-    return argument.value

@@ -68,8 +68,12 @@ class TtirError(GraphError):
     """Triton IR that cannot become a graph, at the kernel's line."""
 
 
-def read_ttir(text: str) -> Module:
+def read_ttir(text: str, path: str | None = None) -> Module:
     """The op graph of a module of Triton IR.
+
+    Args:
+      text: the Triton IR.
+      path: the file that it stands in, which is where ops without a location are.
 
     Raises:
       TtirError: an op, attribute, type or control flow is not supported; at the kernel's line.
@@ -86,7 +90,7 @@ def read_ttir(text: str) -> Module:
             parsed = ir.Module.parse(readable(text))
         except ir.MLIRError as error:
             raise InputError(f"the Triton IR cannot be parsed: {_first_line(error)}") from error
-        functions = [_Reader().function(each.operation) for each in parsed.body.operations]
+        functions = [_Reader(path=path).function(each.operation) for each in parsed.body.operations]
         entries = [
             _text(each.operation, "sym_name")
             for each in parsed.body.operations
@@ -116,13 +120,14 @@ class _Work:
 class _Reader:
     """Reads one function; regions still to be filled wait on a stack."""
 
+    path: str | None
     values: dict[Any, Value] = field(default_factory=dict)
     pending: list[_Work] = field(default_factory=list)
     seen: set[Any] = field(default_factory=set)
 
     def function(self, source: Any) -> Function:
         """The function of a `tt.func`."""
-        location, _ = location_of(str(source.location))
+        location = self._location(source)
         if source.name != "tt.func":
             raise TtirError(f"`{source.name}` outside a function is not supported", location)
         blocks = list(source.regions[0].blocks)
@@ -141,6 +146,9 @@ class _Reader:
             location=location,
         )
 
+    def _location(self, source: Any) -> SourceLocation | None:
+        return location_of(str(source.location), self.path)[0]
+
     def _region(self, block: Any, location: SourceLocation | None) -> Region:
         """An empty region with the arguments of a block, known from now on."""
         names = [_name(argument) for argument in block.arguments]
@@ -156,7 +164,7 @@ class _Reader:
             if block in self.seen and not only_returns(block):
                 raise TtirError(
                     "control flow that is no early return is not supported",
-                    location_of(str(next(iter(block.operations)).location))[0],
+                    self._location(next(iter(block.operations))),
                 )
             self.seen.add(block)
             operations = [each.operation for each in block.operations]
@@ -178,7 +186,7 @@ class _Reader:
     def _jump(self, source: Any, region: Region, until: Any | None) -> Any | None:
         (target,) = source.successors
         passed = [self.values[each] for each in source.operands]
-        return self._go_on(target, passed, region, until, location_of(str(source.location))[0])
+        return self._go_on(target, passed, region, until, self._location(source))
 
     def _go_on(
         self,
@@ -197,7 +205,7 @@ class _Reader:
 
     def _fork(self, source: Any, region: Region, until: Any | None) -> Any | None:
         """Appends the `scf.if` of a conditional branch; gives the block to go on at, if any."""
-        location, _ = location_of(str(source.location))
+        location = self._location(source)
         first, second = source.successors
         _, count, _ = source.attributes[_SEGMENTS]
         condition = self.values[source.operands[0]]
@@ -260,7 +268,7 @@ class _Reader:
     def _op(self, source: Any) -> Op:
         """The op of the same name, its regions waiting to be filled."""
         name = plain_name(source.name)
-        location, hint = location_of(str(source.location))
+        location, hint = location_of(str(source.location), self.path)
         if name not in OPS:
             raise TtirError(f"`{name}` is not supported: {_line_of(location)}", location)
         regions = [

@@ -29,6 +29,9 @@ _WIDEST = 4
 _SPECIALS = (np.nan, np.inf, -np.inf)
 _FEW = 8
 _SCALAR_FACTOR = 0.75
+_SCALAR_STEP = 12345
+# Where more than this comes out as NaN, a kernel may want positive numbers, as a logarithm does.
+_MUCH_NAN = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +89,23 @@ def trials(source: Source, clock: Clock, count: int) -> Iterator[Trial]:
         return
     kind, integers, first = _integers(source, clock)
     yield first
+    draws: tuple[tuple[str, Draw], ...] = (("wide range", _wide), ("normal", _normal))
+    if share_of_nan(source.layout, first) > _MUCH_NAN:
+        draws = (("positive", _positive), ("wide range", _wide))
     for index in range(1, count):
-        name, floats = (("normal", _normal), ("wide range", _wide))[index % 2]
+        name, floats = draws[(index - 1) % len(draws)]
         case = _case(source, f"{name}{kind}", floats, integers)
         yield _tried(source, clock, case)
+
+
+def share_of_nan(layout: Layout, trial: Trial) -> float:
+    """How much of what the kernel wrote is NaN; 0 if it wrote nothing."""
+    written = [
+        trial.outcome.storages[buffer][trial.outcome.written[buffer]] for buffer in layout.storages
+    ]
+    nan = sum(int(np.isnan(each).sum()) for each in written if is_float(each.dtype))
+    total = sum(each.size for each in written)
+    return nan / total if total else 0.0
 
 
 def with_specials(case: Case, rng: np.random.Generator) -> Case:
@@ -106,9 +122,11 @@ def with_specials(case: Case, rng: np.random.Generator) -> Case:
 
 
 def with_scalars(case: Case, layout: Layout, names: tuple[str, ...]) -> Case:
-    """The case with other values of the float scalars named; finite ones shrink."""
+    """The case with other values of the scalars named; finite floats shrink, integers grow."""
     scalars = {
         each.name: each.value * _SCALAR_FACTOR
+        if isinstance(each.value, float)
+        else (int(each.value) + _SCALAR_STEP) % (1 << 31)
         for each in layout.launch.singles
         if isinstance(each, ScalarArgument) and each.name in names
     }
@@ -195,6 +213,10 @@ def _rising(storage: Storage, rng: np.random.Generator, limit: int) -> Array:
 
 def _normal(storage: Storage, rng: np.random.Generator) -> Array:
     return _with_zeros(rng.standard_normal(storage.size), rng).astype(storage.dtype)
+
+
+def _positive(storage: Storage, rng: np.random.Generator) -> Array:
+    return np.abs(rng.standard_normal(storage.size)).astype(storage.dtype)
 
 
 def _wide(storage: Storage, rng: np.random.Generator) -> Array:

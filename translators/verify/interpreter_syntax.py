@@ -22,10 +22,10 @@ _LOGICAL, _NOT, _COUNTED = "_triton_logical", "_triton_not", "_triton_counted"
 @contextmanager
 def triton_syntax() -> Iterator[None]:
     """Within it, kernels that are interpreted for the first time mean what Triton means."""
-    helpers = {_LOGICAL: _logical, _NOT: _not, _COUNTED: _counted}
+    functions = {_LOGICAL: _logical, _NOT: _not, _COUNTED: _counted}
     with ExitStack() as stack:
         # The interpreter hands its module's names to every kernel that it rewrites.
-        for name, function in helpers.items():
+        for name, function in functions.items():
             stack.enter_context(mock.patch.object(interpreter, name, function, create=True))
         stack.enter_context(
             mock.patch.object(interpreter.FunctionRewriter, "ast_transformer", _Transformer())

@@ -25,7 +25,7 @@ Prepare: TypeAlias = Callable[[RecordedLaunch], Subject]
 """Translates a launch, or raises `InputError`."""
 
 _DIMENSIONS = re.compile(r"(?<=[A-Za-z0-9])\[([\d,\s]*)\](:)?")
-_INTEGER = re.compile(r"(?<![\w.\[])\d+(?![\w.\]\[])")
+_INTEGER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _CONFIGURATIONS = 2
 _EXPLICIT = "the launch is given as it is: nothing says how its grid follows from its sizes"
 
@@ -206,18 +206,14 @@ def _odd_below(size: int, taken: tuple[int, ...]) -> int:
 
 
 def _replaced(call: str, changes: dict[int, int]) -> str:
-    """The call with other numbers, outside of strings."""
+    """The call with other numbers, in shapes, lists and alone, but not in strings or names."""
 
     def number(match: re.Match[str]) -> str:
-        return str(changes.get(int(match[0]), int(match[0])))
-
-    def shape(match: re.Match[str]) -> str:
-        return re.sub(r"\d+", number, match[0])
+        return str(changes.get(int(match[0]), match[0]))
 
     parts = re.split(r"('[^']*'|\"[^\"]*\")", call)
     return "".join(
-        part if index % 2 else _INTEGER.sub(number, _DIMENSIONS.sub(shape, part))
-        for index, part in enumerate(parts)
+        part if index % 2 else _INTEGER.sub(number, part) for index, part in enumerate(parts)
     )
 
 

@@ -12,7 +12,7 @@ from translators.triton.kernel_graph import kernel_graph
 from translators.verify.emitted import Emitted, run_emitted
 from translators.verify.errors import TooSlowError
 from translators.verify.evaluation import Case, Clock, run
-from translators.verify.inputs import Trial, with_scalars, with_specials
+from translators.verify.inputs import Trial, share_of_nan, with_scalars, with_specials
 from translators.verify.interpreter import Interpreter
 from translators.verify.judging import Judge, Verdict
 from translators.verify.memory import Layout, fill_with_poison, lay_out
@@ -84,8 +84,9 @@ class Ascent:
 
 def emitted_rung(ascent: Ascent) -> Rung:
     """The emitted function gives what the evaluator gives, on every input."""
-    count = len(ascent.trials)
-    return ascent.judged(PROOF, ascent.trials, f"{count} input{'' if count == 1 else 's'}")
+    if all(share_of_nan(ascent.layout, trial) == 1 for trial in ascent.trials):
+        return _skipped(PROOF, "all that the kernel writes is NaN, on every input")
+    return ascent.judged(PROOF, ascent.trials, _inputs(ascent.trials))
 
 
 def interpreter_rung(ascent: Ascent, interpreter: Interpreter | None) -> Rung:
@@ -111,11 +112,13 @@ def interpreter_rung(ascent: Ascent, interpreter: Interpreter | None) -> Rung:
                 case = sibling_case(trial.case, layout)
                 trial = Trial(case=case, outcome=run(module, layout, case, ascent.clock))
             seconds = ascent.clock.left * _INTERPRETER_SHARE
+            if seconds < 1:
+                return _skipped(INTERPRETER, "there is no time left for it")
             found = interpreter.run(ascent.kernel, layout, trial.case, seconds)
             verdicts += judge.verdicts(found, trial, noise_factor=_INTERPRETER_NOISE)
     except InputError as error:
         return _skipped(INTERPRETER, error.message)
-    return judge.rung(INTERPRETER, verdicts, f"{len(trials)} inputs{note}")
+    return judge.rung(INTERPRETER, verdicts, f"{_inputs(trials)}{note}")
 
 
 def order_rung(ascent: Ascent) -> Rung:
@@ -216,6 +219,10 @@ def scalars_rung(ascent: Ascent) -> Rung:
     except (EvaluationError, TooSlowError) as error:
         return _skipped(SCALARS, error.message)
     return ascent.judged(SCALARS, (trial,), ", ".join(f"`{name}`" for name in names))
+
+
+def _inputs(trials: tuple[Trial, ...]) -> str:
+    return "one input" if len(trials) == 1 else f"{len(trials)} inputs"
 
 
 def _skipped(name: str, reason: str) -> Rung:

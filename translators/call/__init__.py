@@ -1,0 +1,1 @@
+"""Triton kernels called from JAX programs."""

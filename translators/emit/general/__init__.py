@@ -1,0 +1,1 @@
+"""Emitted functions of several sizes -> one function that reads the sizes off its arguments."""

@@ -1,0 +1,1 @@
+"""Launches that differ from one that is given in their sizes."""

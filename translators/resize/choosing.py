@@ -1,0 +1,165 @@
+"""Sizes for launches to try: such that no two numbers of them are the same by chance."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from itertools import count, islice
+from math import prod
+
+from translators.emit.general.formula import Formula
+from translators.emit.general.writing import Bounds
+from translators.resize.family import Family, block_sizes
+
+# Launches that formulas are fitted to.
+LAUNCHES = 4
+# Where no constant says how large a block is.
+_USUAL_BLOCK = 16
+_GREATEST_ALIGNMENT = 16
+# Programs of a launch with one large size, of which the analysis lists every one.
+_MOST_PROGRAMS = 1 << 15
+LARGEST = 1 << 30
+
+
+class Range(Enum):
+    """Which values a size is given.
+
+    `FREE` sizes are larger than any block, or any number of programs; those `WITHIN` a block are
+    as in the launch; `ALIGNED` ones divide into as large blocks as that of the launch does.
+    """
+
+    FREE = "free"
+    WITHIN = "within"
+    ALIGNED = "aligned"
+
+
+def bounds_of(family: Family, name: str, range_: Range) -> Bounds | None:
+    """What a size is confined to in a range; `None` where it has no such range."""
+    value, blocks = family.sizes[name], block_sizes(family.launch)
+    match range_:
+        case Range.FREE:
+            return Bounds()
+        case Range.WITHIN:
+            around = [each for each in blocks if each > value]
+            return Bounds(most=around[0]) if around and around[0] > LAUNCHES else None
+        case Range.ALIGNED:
+            step = max((each for each in blocks if value % each == 0), default=1)
+            if step == 1:
+                step = value & -value
+            step = min(step, value) if step in blocks else min(step, _GREATEST_ALIGNMENT)
+            return Bounds(least=step, step=step) if step > 1 else None
+
+
+def fitting_sizes(family: Family, bounds: Mapping[str, Bounds]) -> list[dict[str, int]]:
+    """Sizes of a few launches: generic ones, in the order that they have in the launch.
+
+    Args:
+      family: the launches.
+      bounds: of each size that is changed.
+    """
+    ranked = sorted(bounds, key=lambda name: family.sizes[name])
+    counted = programs_alone(family)
+    largest = max(block_sizes(family.launch), default=_USUAL_BLOCK)
+    found: list[dict[str, int]] = []
+    for index in range(LAUNCHES):
+        taken = {*found[-1].values()} if found else set()
+        sizes: dict[str, int] = {}
+        for rank, name in enumerate(ranked):
+            limits = bounds[name]
+            if limits.most is not None:
+                choices = _below(limits.most)
+                start = (index * 3 + rank) % len(choices)
+                values: Iterator[int] = iter([*choices[start:], *choices[:start]])
+            elif name in counted:
+                values = (limits.step * each for each in _primes_from(5 + 4 * rank + 6 * index))
+            else:
+                about = int(2 * largest * (1.2 + 0.8 * rank) * (1 + 0.37 * index))
+                values = (limits.step * each for each in _primes_from(about // limits.step))
+            fresh = (each for each in values if each not in taken)
+            sizes[name] = next(fresh, limits.most or limits.least)
+            taken.add(sizes[name])
+        found.append(sizes)
+    return found
+
+
+def large_sizes(
+    family: Family, bounds: Mapping[str, Bounds], name: str, most: int = LARGEST
+) -> dict[str, int] | None:
+    """One size as large as can be analysed, the others small; `None` if that is not larger.
+
+    Args:
+      family: the launches.
+      bounds: of each size that is changed.
+      name: which one is to be large.
+      most: elements that an array may have.
+    """
+    smallest = fitting_sizes(family, bounds)[0]
+    step = bounds[name].step
+    value = most // step
+    while value * step > smallest[name]:
+        sizes = {**smallest, name: step * next(_primes_from(value))}
+        launch = family.resized(sizes)
+        if prod(launch.grid) <= _MOST_PROGRAMS and all(
+            prod(array.shape) <= 2 * most for array in launch.arrays
+        ):
+            return sizes
+        value //= 2
+    return None
+
+
+def unusual_sizes(
+    family: Family, bounds: Mapping[str, Bounds], formulas: Sequence[Formula]
+) -> Iterator[tuple[str, dict[str, int]]]:
+    """Sizes of launches whose text may be another one, and what is unusual about them.
+
+    Args:
+      family: the launches.
+      bounds: of each size that is changed.
+      formulas: those of the grid and of the text.
+    """
+    divisors: dict[str, int] = {}
+    for factor in sorted({each for formula in formulas for each in formula.factors}):
+        for name in factor.sizes:
+            divisors[name] = max(factor.divisor, divisors.get(name, 1))
+    few = {name: 2 * each.step + (each.step == 1) for name, each in bounds.items()}
+    yield "sizes below a block", _distinct(few, bounds)
+    yield "sizes of 1", {name: each.least for name, each in bounds.items()}
+    whole = {
+        name: bounds[name].most or max(divisors.get(name, 1), bounds[name].step) for name in bounds
+    }
+    yield "whole blocks", {name: few[name] if each == 1 else each for name, each in whole.items()}
+
+
+def _distinct(sizes: Mapping[str, int], bounds: Mapping[str, Bounds]) -> dict[str, int]:
+    """The sizes, each larger than the last one where it may be."""
+    found: dict[str, int] = {}
+    for index, (name, value) in enumerate(sizes.items()):
+        larger = value + index * 2 * bounds[name].step
+        most = bounds[name].most
+        found[name] = larger if most is None else min(larger, most)
+    return found
+
+
+def programs_alone(family: Family) -> set[str]:
+    """Sizes that programs are as many as, and are not divided into blocks."""
+    factors = {factor for formula in family.grid for factor in formula.factors}
+    divided = {name for each in factors if each.counts_blocks for name in each.sizes}
+    return {name for each in factors for name in each.sizes} - divided
+
+
+def _below(most: int) -> list[int]:
+    """Generic values up to a block, from the middle up first."""
+    primes = [each for each in range(2, most) if _is_prime(each)]
+    upper = [each for each in primes if 2 * each > most]
+    rest = [each for each in range(most - 1, 1, -1) if each not in primes]
+    return [*upper, *(each for each in reversed(primes) if each not in upper), *rest]
+
+
+def _primes_from(start: int) -> Iterator[int]:
+    return (each for each in count(max(2, start)) if _is_prime(each))
+
+
+def _is_prime(number: int) -> bool:
+    if number < 4:
+        return number > 1
+    return all(
+        number % each for each in islice(count(2), int(number**0.5)) if each * each <= number
+    )
