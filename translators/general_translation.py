@@ -24,6 +24,7 @@ What does not fit stays as in the launch, and a check in the function refuses an
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any
 
 from hlo_tools.errors import InputError
@@ -38,6 +39,7 @@ from translators.emit.general.writing import Bounds, General, Taken
 from translators.emit.jax import JaxFunction
 from translators.graph.graph import Module
 from translators.resize.choosing import (
+    MOST_SHARED,
     Range,
     bounds_of,
     fitting_sizes,
@@ -49,16 +51,16 @@ from translators.resize.family import Family, block_sizes
 from translators.resize.reading import families
 from translators.translation import Translation, load, translate_module
 from translators.triton.kernel_graph import kernel_graph
-from translators.triton.launches import ConstantArgument, Launch
+from translators.triton.launches import ArrayArgument, ConstantArgument, Launch
 from translators.verify.emitted import Emitted
 from translators.verify.ladder import Settings, climb
 from translators.verify.report import Status
 from translators.verify.subject import Subject
 
 # What is emitted and tried for one kernel is bounded, whatever it consists of.
-_MOST_TRANSLATIONS = 40
+_MOST_TRANSLATIONS = 30
 _MOST_SINGLY = 2
-_RANGES = 5
+_RANGES = 6
 _REACHES = (1 << 30, 1 << 20, 1 << 14)
 _SETTINGS = Settings(inputs=1, seconds=10.0, specials=False)
 
@@ -137,9 +139,11 @@ class _Search:
 
     def __init__(self, translation: Translation, family: Family, budget: _Budget) -> None:
         self._base = translation
-        self._family = family
+        # What the function takes by name is data, and no size.
+        self._family = family.keeping(translation.function.scalars)
         self._budget = budget
         self._translated: dict[tuple[tuple[str, int], ...], Translation] = {}
+        self._outcomes: dict[tuple[tuple[str, Range], ...], JaxFunction | UnlikeError] = {}
 
     def _readable(self) -> list[str]:
         """The sizes that are a dimension of an argument."""
@@ -156,29 +160,34 @@ class _Search:
         names = self._readable()
         if not names:
             raise UnlikeError("no size can be read off an argument")
-        ways = list(self._ranges(names))
+        ways = self._ranges(names)
         if number_ >= len(ways):
             raise UnlikeError("there are no more ranges to try")
-        return self._general(self._bounds(ways[number_]))
+        return self._general(ways[number_])
 
-    def _ranges(self, names: Sequence[str]) -> Iterator[dict[str, Range]]:
-        """Likely ranges for all sizes."""
-        free = dict.fromkeys(names, Range.FREE)
-        yield free
+    def _ranges(self, names: Sequence[str]) -> list[dict[str, Range]]:
+        """Likely ranges for all sizes, the widest first; sizes left out are as in the launch."""
+        sizes, blocks = self._family.sizes, block_sizes(self._family.launch)
         alone = programs_alone(self._family)
-        largest = max(block_sizes(self._family.launch), default=0)
-        small = [
-            name for name in names if self._family.sizes[name] <= largest and name not in alone
-        ]
+        equal = {name for name in names if sizes[name] in blocks}
+        small = {name for name in names if sizes[name] <= max(blocks, default=0)} - alone
+        ways = [dict.fromkeys(names, Range.FREE)]
+        ways.append({name: Range.FREE for name in names if name not in equal})
         for range_ in (Range.WITHIN, Range.ALIGNED):
-            for chosen in (small, [name for name in names if name not in alone]):
-                ranges = {
-                    name: range_ if name in chosen else Range.FREE
-                    for name in names
-                    if name not in chosen or bounds_of(self._family, name, range_) is not None
-                }
-                if ranges and ranges != free:
-                    yield ranges
+            for kept in (equal, set()):
+                ways.append(
+                    {
+                        name: range_ if name in small else Range.FREE
+                        for name in names
+                        if name not in kept
+                        and (name not in small or bounds_of(self._family, name, range_))
+                    }
+                )
+        unique: list[dict[str, Range]] = []
+        for way in ways:
+            if way and way not in unique:
+                unique.append(way)
+        return unique
 
     def one_after_another(self) -> JaxFunction:
         """The function for sizes that are added one by one to those that are not as in the launch.
@@ -195,7 +204,7 @@ class _Search:
                 if bounds_of(self._family, name, range_) is None:
                     continue
                 try:
-                    found = self._general(self._bounds(ranges))
+                    found = self._general(ranges)
                 except UnlikeError as error:
                     reason = str(error)
                     continue
@@ -205,20 +214,26 @@ class _Search:
             raise UnlikeError(reason)
         return found
 
-    def _bounds(self, ranges: Mapping[str, Range]) -> dict[str, Bounds]:
-        found = {name: bounds_of(self._family, name, each) for name, each in ranges.items()}
-        return {name: each for name, each in found.items() if each is not None}
-
-    def _general(self, bounds: Mapping[str, Bounds]) -> JaxFunction:
-        """The function that is for sizes within these bounds.
+    def _general(self, ranges: Mapping[str, Range]) -> JaxFunction:
+        """The function that is for sizes in these ranges.
 
         Raises:
           UnlikeError: there is none.
         """
-        fitted = _Fitted(self, bounds)
-        fitted.reach()
-        fitted.confirm()
-        return fitted.function()
+        key = tuple(sorted(ranges.items()))
+        if key not in self._outcomes:
+            bounds = {name: bounds_of(self._family, name, each) for name, each in ranges.items()}
+            try:
+                fitted = _Fitted(self, {name: each for name, each in bounds.items() if each})
+                fitted.reach()
+                fitted.confirm()
+                self._outcomes[key] = fitted.function()
+            except UnlikeError as error:
+                self._outcomes[key] = error
+        outcome = self._outcomes[key]
+        if isinstance(outcome, UnlikeError):
+            raise outcome
+        return outcome
 
     # What `_Fitted` asks for.
 
@@ -244,6 +259,8 @@ class _Search:
         if key not in self._translated:
             self._budget.spend()
             launch = self._family.resized(sizes)
+            if self._family.shares_memory and max(map(_elements, launch.arrays)) > MOST_SHARED:
+                raise UnlikeError("arguments are different views of one memory")
             try:
                 self._translated[key] = translate_module(self._base.module, launch)
             except InputError as error:
@@ -377,6 +394,10 @@ class _Fitted:
 _POWERS = frozenset(1 << each for each in range(1, 16))
 
 
+def _elements(array: ArrayArgument) -> int:
+    return prod(array.shape)
+
+
 def _template(function: JaxFunction) -> Template:
     try:
         return template_of(function)
@@ -389,14 +410,17 @@ def _require_as_good(base: Translation, other: Translation) -> None:
 
     Its sizes are then not what the kernel takes them to be.
     """
-    for what in ("parameters", "results", "scalars", "wide"):
-        if getattr(base.function, what) != getattr(other.function, what):
-            raise UnlikeError(f"for other sizes the function has other {what}")
+    one, two = base.function, other.function
+    if one.parameters != two.parameters:
+        names = ", ".join(f"`{each}`" for each in set(one.parameters) ^ set(two.parameters))
+        raise UnlikeError(f"for other sizes it matters otherwise what {names} held before")
+    if (one.results, one.scalars, one.wide) != (two.results, two.scalars, two.wide):
+        raise UnlikeError("for other sizes the function gives or needs something else")
     pairs = zip(base.analysis.accesses, other.analysis.accesses, strict=True)
-    for one, two in pairs:
-        for (what, before), (_, after) in zip(_faults(one), _faults(two), strict=True):
+    for usual, unusual in pairs:
+        for (what, before), (_, after) in zip(_faults(usual), _faults(unusual), strict=True):
             if after and not before:
-                line = two.op.location.line if two.op.location else 0
+                line = usual.op.location.line if usual.op.location else 0
                 raise UnlikeError(f"for other sizes the access in line {line} {what}")
 
 

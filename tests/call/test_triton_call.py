@@ -301,6 +301,14 @@ def test_numbers_of_every_library(called, factor):
     np.testing.assert_array_equal(got, x * 2)
 
 
+@pytest.mark.parametrize("factor", [float("inf"), -float("inf"), float("nan"), 1e-30])
+def test_numbers_beyond_the_usual(called, translated, factor):
+    x = jnp.ones(64)
+    got = triton_call(x, factor, kernel=called.scale, out_type=x, grid=1, BLOCK=64)
+    np.testing.assert_array_equal(got, x * factor)
+    assert len(translated) == 1
+
+
 def test_an_array_without_dimensions_is_memory_where_the_kernel_loads_it(called):
     x = drawn(64)
     got = triton_call(

@@ -1,9 +1,10 @@
 """Random kernels: Triton's interpreter, the evaluator and the translated function agree.
 
-By default a few, always the same ones. More of them, and others each time, with how many of them
-were refused:
+By default a few, always the same ones. More of them, and others each time:
 
-    GENERATED_KERNELS=2000 pytest tests/translate/test_generated_kernels.py --hypothesis-show-statistics
+    GENERATED_KERNELS=2000 pytest tests/translate/test_generated_kernels.py
+
+With `--hypothesis-show-statistics` it says how many of them were refused.
 """
 
 import os

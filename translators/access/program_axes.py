@@ -1,6 +1,6 @@
 """Coordinates of the programs in place of their ids, and expressions in terms of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,8 +93,7 @@ class ProgramAxes:
         for block in self.blocks:
             self._block_of.update(dict.fromkeys(block.ids, block))
             self._block_of.update(dict.fromkeys(block.digits, block))
-        self._new: dict[Variable, Affine] = {}
-        self._whole: dict[Affine, Affine] = {}
+        self._new: dict[Derived, Affine] = {}
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -128,15 +127,17 @@ class ProgramAxes:
         What depends on the program alone becomes a sum of axes where it is one. Otherwise the
         operands of what it is derived from are rewritten.
         """
-        found = self._whole.get(expression)
-        if found is None:
-            for derived in derived_in(expression):
-                if derived not in self._new:
-                    self._new[derived] = self._derived(derived)
-            found = self._whole[expression] = self._sum(expression)
-        return found
+        own: dict[Derived, Affine] = {}
+        for derived in derived_in(expression):
+            block = self._block(derived)
+            if block is None:
+                # Symbols inside may have other intervals the next time, and fold otherwise.
+                own[derived] = self._derived(derived, own)
+            elif derived not in self._new:
+                self._new[derived] = self._derived(derived, own)
+        return self._sum(expression, own)
 
-    def _sum(self, expression: Affine) -> Affine:
+    def _sum(self, expression: Affine, own: Mapping[Derived, Affine]) -> Affine:
         parts: dict[Block | None, list[tuple[Variable, int]]] = {}
         for variable, factor in expression.terms:
             parts.setdefault(self._block(variable), []).append((variable, factor))
@@ -145,7 +146,7 @@ class ProgramAxes:
             whole = None if block is None else block.sum_of_digits(total(terms))
             if whole is None:
                 for variable, factor in terms:
-                    found = found + self._alone(variable, block).times(factor)
+                    found = found + self._alone(variable, block, own).times(factor)
             else:
                 found = found + whole
         return found
@@ -160,19 +161,21 @@ class ProgramAxes:
             self._block_of[variable] = found.pop() if len(found) == 1 else None
         return self._block_of[variable]
 
-    def _alone(self, variable: Variable, block: Block | None) -> Affine:
+    def _alone(
+        self, variable: Variable, block: Block | None, own: Mapping[Derived, Affine]
+    ) -> Affine:
         if isinstance(variable, Derived):
-            return self._new[variable]
+            return own[variable] if block is None else self._new[variable]
         found = None if block is None else block.sum_of_digits(of(variable))
         return of(variable) if found is None else found
 
-    def _derived(self, derived: Derived) -> Affine:
+    def _derived(self, derived: Derived, own: Mapping[Derived, Affine]) -> Affine:
         block = self._block(derived)
         if block is not None:
             whole = block.sum_of_digits(of(derived))
             if whole is not None:
                 return whole
-        left, right = self._sum(derived.left), self._sum(derived.right)
+        left, right = self._sum(derived.left, own), self._sum(derived.right, own)
         found = again(derived, left, right)
         if found is None:
             return of(derived)

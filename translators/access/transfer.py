@@ -79,6 +79,8 @@ def _bitcast(op: Op, known: Knowledge) -> State | None:
 
 def _select(op: Op, known: Knowledge) -> State | None:
     chooser, held, otherwise = op.operands
+    # A loop's body is walked several times, and what a wrong guess gave must not stay.
+    known.selections.pop(op.result, None)
     condition = known.condition(chooser)
     states = known.get(held), known.get(otherwise)
     chosen: State | None = None

@@ -44,11 +44,9 @@ class Operands:
     """The arguments of a launch, while they are put together.
 
     Attributes:
-      arrays: what each array of the launch holds, by name.
       scalars: the numbers, by name.
     """
 
-    arrays: dict[str, Any] = field(default_factory=dict)
     scalars: dict[str, Any] = field(default_factory=dict)
     _buffers: dict[str, int] = field(default_factory=dict)
     _references: dict[int, str] = field(default_factory=dict)
@@ -101,7 +99,6 @@ class Operands:
         return described
 
     def _array(self, name: str, value: Any, shares: str | None) -> ArrayArgument:
-        self.arrays[name] = value
         if is_reference(value):
             shares = self._references.setdefault(id(value), name)
             shares = None if shares == name else shares

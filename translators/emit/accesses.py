@@ -6,6 +6,7 @@ from types import MappingProxyType
 from translators.access.analysis import Access
 from translators.emit.buffers import BufferState, flat_problem
 from translators.emit.emission import Emission, Note, RetryError, Rule
+from translators.emit.gathering import taken
 from translators.emit.pointers import pointee_of
 from translators.emit.terms import (
     PointerTerm,
@@ -97,8 +98,13 @@ def _loaded(
 
 
 def gathered(e: Emission, op: Op, pointer: PointerTerm, shape: tuple[int, ...]) -> Term:
-    """The elements one by one; those that the mask leaves out may be any."""
+    """The elements where data say; those that the mask leaves out may be any."""
     state = buffer_of(e, pointer, op)
+    access = e.accesses.get(op)
+    if access is not None and pointer.pointee == state.element:
+        rows = taken(e, access, state, shape)
+        if rows is not None:
+            return rows.like(e.writer.assign(rows.text, op.results[0].name))
     check_flat(e, op, state)
     offset = pointer.offset
     flat = e.buffers.flat(pointer.buffer)

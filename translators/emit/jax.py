@@ -1,5 +1,6 @@
 """A kernel as a function on JAX arrays."""
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from translators.emit.preamble import HELPERS
 from translators.emit.terms import BatchAxis, Emitted, PointerTerm, Term, constant, dtype
 from translators.emit.writer import Writer
 from translators.graph.graph import Module, walk
-from translators.graph.types import I32, I64, PointerType, element_of
+from translators.graph.types import I32, I64, Number, PointerType, element_of
 
 RULES: Mapping[str, Rule] = {
     **accesses.RULES,
@@ -204,7 +205,7 @@ class _Maker:
         text = "\n".join(body)
         scalars = [name for name in self._scalars if name in free]
         parameters = [first[key] for key in taken]
-        keywords = [f"{name}={self._scalars[name].value!r}" for name in scalars]
+        keywords = [f"{name}={_default(self._scalars[name].value)}" for name in scalars]
         signature = ", ".join([*parameters, *(["*", *keywords] if keywords else [])])
         lines = [f'"""{self._title()}"""', "", *_imports(text, self._writer.helpers), ""]
         for helper in self._writer.helpers:
@@ -247,6 +248,13 @@ class _Maker:
         names = ", ".join(f"`{states[key].fact.name}`" for key in written)
         lines += ["", "Returns:", f"  The new contents of {names}.", ""]
         return "\n".join(lines)
+
+
+def _default(number: Number) -> str:
+    """A number as Python writes it."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return f'float("{number}")'
+    return repr(number)
 
 
 def is_wide_text(line: str) -> bool:

@@ -102,7 +102,7 @@ def _order(digits: Sequence[Digit]) -> list[int]:
     return sorted(range(len(digits)), key=key)
 
 
-def _padded(e: Emission, state: BufferState, spans: Sequence[Span], fill: Number) -> str:
+def padded_view(e: Emission, state: BufferState, spans: Sequence[Span], fill: Number) -> str:
     """The view, with as much around it as the access leaves it."""
     text = view(state, spans)
     if any(any(span.pads) for span in spans):
@@ -116,7 +116,11 @@ def _padded(e: Emission, state: BufferState, spans: Sequence[Span], fill: Number
 
 def sliced(e: Emission, state: BufferState, spans: Sequence[Span], fill: Number) -> str:
     """The part of the array that the access touches, `fill` where it leaves the array."""
-    text = _padded(e, state, spans, fill)
+    return slices(e, padded_view(e, state, spans, fill), spans)
+
+
+def slices(e: Emission, text: str, spans: Sequence[Span]) -> str:
+    """What the spans cut out of the padded view."""
     static: list[str] = []
     for place, span in enumerate(spans):
         low, high = span.pads
@@ -146,20 +150,16 @@ def _sizes(spans: Sequence[Span]) -> list[int]:
     return [size for span in spans for size in (span.sizes or (1,))]
 
 
-def _inside(spans: Sequence[Span]) -> list[str]:
-    """What of the slice, in the shape of `_sizes`, the digits reach."""
-    index: list[str] = []
-    for span in spans:
-        if not span.digits:
-            index.append("0")
-            continue
-        for place, size in enumerate(span.sizes):
-            if place < len(span.digits):
-                extent = span.digits[place].extent
-                index.append(":" if extent == size else f":{extent}")
-            else:
-                index.append("0")
-    return index
+def _inside(span: Span) -> list[str]:
+    """What of a slice, in the shape of `_sizes`, the digits reach."""
+    if not span.digits:
+        return ["0"]
+    extents = [digit.extent for digit in span.digits]
+    reached = [
+        ":" if extent == size else f":{extent}"
+        for extent, size in zip(extents, span.sizes, strict=False)
+    ]
+    return [*reached, *["0"] * (len(span.sizes) - len(extents))]
 
 
 def read(
@@ -167,14 +167,46 @@ def read(
 ) -> Term:
     """The elements touched, with the dimensions of the tensor and the batch axes that move it."""
     state.read = True
-    text = sliced(e, state, spans, fill)
-    sizes = _sizes(spans)
-    if sizes != [span.length for span in spans]:
+    return assembled(e, sliced(e, state, spans, fill), spans, shape, state.element)
+
+
+def assembled(
+    e: Emission,
+    text: str,
+    parts: Sequence[Span | Sequence[Digit]],
+    shape: tuple[int, ...],
+    element: ElementType,
+) -> Term:
+    """An array as a tensor.
+
+    Args:
+      e: the emission.
+      text: the array.
+      parts: what each of its dimensions is: a span that has been cut out, or one dimension for
+        each of some digits.
+      shape: that of the tensor.
+      element: what the array holds.
+    """
+    sizes: list[int] = []
+    lengths: list[int] = []
+    index: list[str] = []
+    digits: list[Digit] = []
+    for part in parts:
+        if isinstance(part, Span):
+            sizes += _sizes([part])
+            lengths.append(part.length)
+            index += _inside(part)
+            digits += part.digits
+        else:
+            extents = [digit.extent for digit in part]
+            sizes += extents
+            lengths += extents
+            index += [":"] * len(part)
+            digits += part
+    if sizes != lengths:
         text = f"{text}.reshape{_shape(sizes)}"
-    index = _inside(spans)
     if any(each != ":" for each in index):
         text = f"{text}[{', '.join(index)}]"
-    digits = _digits(spans)
     flipped = tuple(place for place, digit in enumerate(digits) if digit.flipped)
     if flipped:
         text = f"jnp.flip({text}, axis={flipped})"
@@ -182,7 +214,7 @@ def read(
     if order != sorted(order):
         text = f"({text}).transpose({', '.join(map(str, order))})"
     found = [digits[place].extent for place in order]
-    return _tensor(e, text, found, [digits[place] for place in order], shape, state.element)
+    return _tensor(e, text, found, [digits[place] for place in order], shape, element)
 
 
 def _tensor(
@@ -259,7 +291,7 @@ def write(e: Emission, buffer: int, spans: Sequence[Span], value: Term) -> None:
         text = f"jnp.flip({text}, axis={flipped})"
     text = e.writer.assign(text)
     sizes = _sizes(spans)
-    index = _inside(spans)
+    index = [each for span in spans for each in _inside(span)]
     lengths = [span.length for span in spans]
     if all(each in (":", "0") for each in index) and prod(sizes) == prod(ordered):
         if ordered != lengths:
@@ -298,7 +330,7 @@ def _placed_where_it_starts(
 ) -> str:
     """The same where a start is known only when it runs: in the padded view, then cut."""
     state.read = True
-    old = _padded(e, state, spans, 0)
+    old = padded_view(e, state, spans, 0)
     starts, cuts = [], []
     for span in spans:
         low, high = span.pads

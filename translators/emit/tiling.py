@@ -91,7 +91,7 @@ def spans_of(e: Emission, access: Access) -> tuple[Span, ...] | None:
     found: list[Span] = []
     seen: set[tuple[BatchAxis | int, int]] = set()
     for dimension in access.position.dimensions:
-        span = _span(e, dimension)
+        span = span_of(e, dimension)
         if span is None:
             return None
         for digit in span.digits:
@@ -122,7 +122,8 @@ def _overlapping_parts(spans: Sequence[Span]) -> bool:
     return False
 
 
-def _span(e: Emission, dimension: Dimension) -> Span | None:
+def span_of(e: Emission, dimension: Dimension) -> Span | None:
+    """How an access touches a dimension; `None` where it is not by counting."""
     start: list[tuple[Variable, int]] = []
     digits: list[tuple[Digit, int]] = []
     offset = dimension.index.offset

@@ -16,6 +16,8 @@ _USUAL_BLOCK = 16
 _GREATEST_ALIGNMENT = 16
 # Programs of a launch with one large size, of which the analysis lists every one.
 _MOST_PROGRAMS = 1 << 15
+# Elements of arrays that share memory, of which each is looked at.
+MOST_SHARED = 1 << 18
 LARGEST = 1 << 30
 
 
@@ -39,7 +41,9 @@ def bounds_of(family: Family, name: str, range_: Range) -> Bounds | None:
             return Bounds()
         case Range.WITHIN:
             around = [each for each in blocks if each > value]
-            return Bounds(most=around[0]) if around and around[0] > LAUNCHES else None
+            if value in blocks or not around or around[0] <= LAUNCHES:
+                return None
+            return Bounds(most=around[0])
         case Range.ALIGNED:
             step = max((each for each in blocks if value % each == 0), default=1)
             if step == 1:
@@ -92,6 +96,8 @@ def large_sizes(
       most: elements that an array may have.
     """
     smallest = fitting_sizes(family, bounds)[0]
+    if family.shares_memory:
+        most = min(most, MOST_SHARED)
     step = bounds[name].step
     value = most // step
     while value * step > smallest[name]:

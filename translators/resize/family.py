@@ -1,11 +1,11 @@
 """Launches of one kernel that differ in sizes: each of their numbers as a formula."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeAlias
 
-from translators.emit.general.formula import Formula, Sizes
+from translators.emit.general.formula import Formula, Sizes, number
 from translators.triton.launches import (
     Argument,
     ArrayArgument,
@@ -63,6 +63,24 @@ class Family:
             arguments=tuple(self._argument(each, known) for each in self.launch.arguments),
             grid=(first, second, third),
         )
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether arguments are different views of one memory."""
+        views: dict[int, set[object]] = {}
+        for array in self.launch.arrays:
+            view = (array.offset, array.shape, array.strides)
+            views.setdefault(array.buffer, set()).add(view)
+        return any(len(each) > 1 for each in views.values())
+
+    def keeping(self, names: Collection[str]) -> "Family":
+        """The launches of the family, with those scalars as they are in `launch`."""
+        kept = {
+            each.name: number(int(each.value))
+            for each in self.launch.singles
+            if isinstance(each, ScalarArgument) and each.name in self.scalars and each.name in names
+        }
+        return replace(self, scalars={**self.scalars, **kept})
 
     @property
     def formulas(self) -> tuple[Formula, ...]:

@@ -186,11 +186,13 @@ class _Reader:
             else self._flattened(array.name, values) or number(values[0])
             for values in dimensions
         )
-        strides = self._strides(array, shape)
-        return Shaped(shape=shape, strides=strides, offset=_multiple(array, strides))
+        strides, whole = self._strides(array, shape)
+        return Shaped(shape=shape, strides=strides, offset=_multiple(array, strides, whole))
 
-    def _strides(self, array: ArrayArgument, shape: Sequence[Formula]) -> tuple[Formula, ...]:
-        """Each stride as what lies inside it, times a number or with a gap."""
+    def _strides(
+        self, array: ArrayArgument, shape: Sequence[Formula]
+    ) -> tuple[tuple[Formula, ...], tuple[Formula, int]]:
+        """Each stride as what lies inside it, times a number or with a gap; and the whole array."""
         found = [number(stride) for stride in array.strides]
         inside, reach = number(1), 1
         order = sorted(range(len(shape)), key=lambda axis: (array.strides[axis], -axis))
@@ -203,7 +205,7 @@ class _Reader:
             elif stride > reach:
                 found[axis] = inside.plus(stride - reach)
             inside, reach = found[axis].times(shape[axis]), stride * array.shape[axis]
-        return tuple(found)
+        return tuple(found), (inside, reach)
 
     def _scalar(self, values: Values) -> Formula:
         """A scalar as a size, a stride or a number of elements."""
@@ -287,10 +289,14 @@ def _product(formulas: Iterable[Formula]) -> Formula:
     return found
 
 
-def _multiple(array: ArrayArgument, strides: Sequence[Formula]) -> Formula:
-    """The array's offset as a multiple of one of its strides."""
-    pairs = sorted(zip(array.strides, strides, strict=True), key=lambda each: -each[0])
-    for stride, formula in pairs:
+def _multiple(
+    array: ArrayArgument, strides: Sequence[Formula], whole: tuple[Formula, int]
+) -> Formula:
+    """The array's offset as a multiple of its size or of one of its strides."""
+    pairs = [
+        (stride, formula) for formula, stride in [whole, *zip(strides, array.strides, strict=True)]
+    ]
+    for stride, formula in sorted(pairs, key=lambda each: -each[0]):
         if array.offset and 0 < stride <= array.offset and array.offset % stride == 0:
             return formula.times(number(array.offset // stride))
     return number(array.offset)
