@@ -62,7 +62,7 @@ _MOST_TRANSLATIONS = 30
 _MOST_SINGLY = 2
 _RANGES = 6
 _REACHES = (1 << 30, 1 << 20, 1 << 14)
-_SETTINGS = Settings(inputs=1, seconds=10.0, specials=False)
+_SETTINGS = Settings(inputs=1, seconds=4.0, specials=False)
 
 
 class UnlikeError(Exception):

@@ -69,6 +69,8 @@ def test_what_a_file_prints_is_shown_when_it_fails_and_only_then(run, write):
     done = run(bad, "--list")
     assert done.out == ""
     assert done.err.splitlines()[:2] == ["the file printed:", "  | I will fail"]
+    mistaken = run(good, "--launch=f()")
+    assert mistaken.err.splitlines() == [f"{good}: error: there is no function `f`"]
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ Where no op sees more than one element along such a block at a time, the blocks 
 JAX it speaks of whole arrays.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from translators.access.analysis import Access, Analysis
 from translators.access.expression import Affine, Digit, Lane, leaves
 from translators.access.states import Integer
 from translators.emit.classes import Classes, Place, classes_of
+from translators.emit.merged_writer import MergedWriter, Root
 from translators.graph.graph import (
     Function,
     Module,
@@ -20,13 +21,12 @@ from translators.graph.graph import (
     Region,
     Value,
     make_module,
-    make_op,
     make_region,
     walk,
 )
 from translators.graph.ops.catalog import OPS
 from translators.graph.ops.definition import Effect
-from translators.graph.types import I1, I32, IntType, TensorType, Type, element_of, shape_of
+from translators.graph.types import I1, IntType, shape_of
 from translators.graph.verifier import verify
 
 _MEMORY = (Effect.READ, Effect.WRITE, Effect.READ_WRITE)
@@ -45,23 +45,6 @@ class Merged:
     module: Module
     grid: tuple[int, int, int]
     names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Root:
-    """A tensor that holds the position in the array: `block * B + lane`, times a number.
-
-    Attributes:
-      value: the tensor, of rank 1.
-      digit: the coordinate of the program that counts the blocks.
-      scale: the number.
-      offset: what is added.
-    """
-
-    value: Value
-    digit: Digit
-    scale: int
-    offset: int
 
 
 def merge_programs(module: Module, analysis: Analysis) -> Merged | None:
@@ -88,7 +71,7 @@ def merge_programs(module: Module, analysis: Analysis) -> Merged | None:
     return None
 
 
-def _roots(kernel: Function, analysis: Analysis) -> Iterator[_Root]:
+def _roots(kernel: Function, analysis: Analysis) -> Iterator[Root]:
     for op in walk(kernel.body):
         for value in op.results:
             root = _root(value, analysis)
@@ -96,7 +79,7 @@ def _roots(kernel: Function, analysis: Analysis) -> Iterator[_Root]:
                 yield root
 
 
-def _root(value: Value, analysis: Analysis) -> _Root | None:
+def _root(value: Value, analysis: Analysis) -> Root | None:
     state = analysis.states.get(value)
     shape = shape_of(value.type)
     if len(shape) != 1 or not isinstance(state, Integer) or state.assumptions:
@@ -111,10 +94,10 @@ def _root(value: Value, analysis: Analysis) -> _Root | None:
             return None
     if lane is None or digit is None or lane <= 0 or digit[1] != lane * shape[0]:
         return None
-    return _Root(value=value, digit=digit[0], scale=lane, offset=state.expression.offset)
+    return Root(value=value, digit=digit[0], scale=lane, offset=state.expression.offset)
 
 
-def _mergeable(kernel: Function, classes: Classes, roots: list[_Root]) -> list[Digit]:
+def _mergeable(kernel: Function, classes: Classes, roots: list[Root]) -> list[Digit]:
     """The coordinates whose blocks are free dimensions, of one coordinate each."""
     owners: dict[Place, set[Digit]] = {}
     lengths: dict[Digit, set[int]] = {}
@@ -166,7 +149,7 @@ class _Merger:
         module: Module,
         analysis: Analysis,
         classes: Classes,
-        roots: list[_Root],
+        roots: list[Root],
         digits: list[Digit],
     ) -> None:
         self._module = module
@@ -178,8 +161,6 @@ class _Merger:
         self._kept = [each for each in analysis.axes.axes if each not in digits]
         self._parents = _parents(module.kernel.body)
         self._live = self._needed()
-        self._lengths = self._new_lengths()
-        self._values: dict[Value, Value] = {}
 
     def blamed(self) -> set[Digit]:
         """The coordinates that something else needs than where blocks start; all if unknown."""
@@ -278,8 +259,21 @@ class _Merger:
         body = make_region(
             [each.type for each in kernel.arguments], [each.name for each in kernel.arguments]
         )
-        self._values.update(zip(kernel.arguments, body.arguments, strict=True))
-        self._copy(kernel.body, body)
+        writer = MergedWriter(
+            classes=self._classes,
+            roots=self._roots,
+            restated={
+                value: expression
+                for op in walk(kernel.body)
+                for value in op.results
+                if (expression := self._restated(value)) is not None
+            },
+            kept=self._kept,
+            lengths=self._new_lengths(),
+            live=set(self._live),
+        )
+        writer.values.update(zip(kernel.arguments, body.arguments, strict=True))
+        writer.copy(kernel.body, body)
         function = Function(
             name=kernel.name,
             body=body,
@@ -293,136 +287,6 @@ class _Merger:
         first, second, third = (*(each.extent for each in self._kept), 1, 1, 1)[:3]
         names = tuple(each.name for each in self._digits)
         return Merged(module=module, grid=(first, second, third), names=names)
-
-    def _copy(self, source: Region, target: Region) -> None:
-        live = set(self._live)
-        # A region is copied op by op; one inside waits until the op that holds it is made.
-        stack: list[tuple[Iterator[Op], Region]] = [(iter(source.ops), target)]
-        waiting: list[tuple[Op, list[Region]]] = []
-        while stack:
-            ops, region = stack[-1]
-            op = next(ops, None)
-            if op is None:
-                stack.pop()
-                if waiting and len(waiting[-1][1]) < len(waiting[-1][0].regions):
-                    self._enter(waiting[-1], stack)
-                elif waiting:
-                    done, regions = waiting.pop()
-                    self._make(done, regions, stack[-1][1])
-                continue
-            for value in op.results:
-                self._given(value, region)
-            if op not in live:
-                continue
-            if not op.regions:
-                self._make(op, [], region)
-                continue
-            waiting.append((op, []))
-            self._enter(waiting[-1], stack)
-
-    def _enter(
-        self, entry: tuple[Op, list[Region]], stack: list[tuple[Iterator[Op], Region]]
-    ) -> None:
-        op, regions = entry
-        inner = op.regions[len(regions)]
-        copied = make_region(
-            [self._type(each) for each in inner.arguments],
-            [each.name for each in inner.arguments],
-        )
-        self._values.update(zip(inner.arguments, copied.arguments, strict=True))
-        regions.append(copied)
-        stack.append((iter(inner.ops), copied))
-
-    def _make(self, op: Op, regions: list[Region], region: Region) -> None:
-        made = make_op(
-            op.name,
-            [self._values[each] for each in op.operands],
-            [self._type(each) for each in op.results],
-            attributes=op.attributes,
-            regions=regions,
-            location=op.location,
-            result_names=[each.name for each in op.results],
-        )
-        region.ops.append(made)
-        for old, new in zip(op.results, made.results, strict=True):
-            self._values.setdefault(old, new)
-
-    def _type(self, value: Value) -> Type:
-        """The type with the merged dimensions at their new length."""
-        if not isinstance(value.type, TensorType):
-            return value.type
-        shape = tuple(
-            self._lengths.get(self._classes.of((value, axis)), size) if size > 1 else size
-            for axis, size in enumerate(value.type.shape)
-        )
-        return TensorType(shape, value.type.element)
-
-    def _given(self, value: Value, region: Region) -> None:
-        """Writes roots, and scalars in terms of the coordinates that stay."""
-        root = self._roots.get(value)
-        if root is not None:
-            self._values[value] = self._range(root, region)
-            return
-        expression = self._restated(value)
-        if expression is not None:
-            self._values[value] = self._scalar(value, expression, region)
-
-    def _range(self, root: _Root, region: Region) -> Value:
-        value = root.value
-        shape = shape_of(self._type(value))
-        made = _append(
-            region, "tt.make_range", (), TensorType(shape, I32), value, start=0, end=shape[0]
-        )
-        element = element_of(value.type)
-        assert isinstance(element, IntType)
-        type_ = TensorType(shape, element)
-        if element != I32:
-            made = _append(region, "arith.extsi", (made,), type_, value)
-        for name, number, neutral in (
-            ("arith.muli", root.scale, 1),
-            ("arith.addi", root.offset, 0),
-        ):
-            if number != neutral:
-                constant = _append(region, "arith.constant", (), type_, value, value=number)
-                made = _append(region, name, (made, constant), type_, value)
-        return made
-
-    def _scalar(self, value: Value, expression: Affine, region: Region) -> Value:
-        type_ = value.type
-        made = _append(region, "arith.constant", (), type_, value, value=expression.offset)
-        for variable, factor in expression.terms:
-            assert isinstance(variable, Digit)
-            axis = self._kept.index(variable)
-            part = _append(region, "tt.get_program_id", (), I32, value, axis=axis)
-            if type_ != I32:
-                part = _append(region, "arith.extsi", (part,), type_, value)
-            by = _append(region, "arith.constant", (), type_, value, value=factor)
-            part = _append(region, "arith.muli", (part, by), type_, value)
-            made = _append(region, "arith.addi", (made, part), type_, value)
-        return made
-
-
-def _append(
-    region: Region,
-    name: str,
-    operands: Iterable[Value],
-    type_: Type,
-    like: Value,
-    **attributes: int,
-) -> Value:
-    """An op that stands where `like` was made."""
-    owner = like.owner
-    location = owner.location if isinstance(owner, Op) else None
-    made = make_op(
-        name,
-        tuple(operands),
-        (type_,),
-        attributes=attributes,
-        location=location,
-        result_names=(like.name,),
-    )
-    region.ops.append(made)
-    return made.result
 
 
 def _parents(body: Region) -> Mapping[Op, Op]:

@@ -8,7 +8,7 @@ What follows from such guesses is to be tried on the kernel, and told to whoever
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, islice, product
+from itertools import combinations, combinations_with_replacement, islice, product
 from math import prod
 from typing import TypeAlias
 
@@ -267,8 +267,8 @@ class _Reader:
                 whole = _product(shaped.shape)
                 if len(whole.names) > 1 and len(whole.terms) == 1 and whole.terms[0][1] == 1:
                     yield product_of((Factor(tuple(sorted(whole.names)), divisor),))
-        yield from map(product_of, combinations([*parts, *blocks], 2))
-        yield from map(product_of, combinations([*parts, *blocks], 3))
+        for count in (2, 3):
+            yield from map(product_of, combinations_with_replacement([*parts, *blocks], count))
 
 
 def _likelihood(grid: Sequence[tuple[int, Formula]]) -> tuple[int, int]:
