@@ -10,8 +10,9 @@ What that rests on:
   be analysed, the function's text with the formulas evaluated is exactly the translation of that
   launch. So it is as right as that translation. These sizes have no common divisors and are
   larger than blocks, so that no number has its value by chance.
-- For sizes below a block, of 1, and of whole blocks, translations may have other texts. There the
-  function is run, and compared with the evaluator on random inputs: confirmed, not proved.
+- For sizes below a block, of 1, and of whole blocks, and for the launch itself, translations may
+  have other texts. There the function is run, and compared with the evaluator on random inputs:
+  confirmed, not proved. A launch that is too large to be run so is left to whoever verifies it.
 - For all other sizes it is inferred from these: not proved. A text whose form depends on a
   threshold that no launch tried reaches would not be noticed.
 - That a launch of other sizes has the grid, the strides and the integers that the formulas give
@@ -58,9 +59,14 @@ from translators.verify.report import Status
 from translators.verify.subject import Subject
 
 # What is emitted and tried for one kernel is bounded, whatever it consists of.
-_MOST_TRANSLATIONS = 30
+_MOST_TRANSLATIONS = 40
 _MOST_SINGLY = 2
 _RANGES = 6
+_MOST_LITERALS = 8
+# A scalar up to this may have the value of a size by chance.
+_LIKELY_BY_CHANCE = 16
+_MOST_PROGRAMS = 4096
+_MOST_ELEMENTS = 1 << 22
 _REACHES = (1 << 30, 1 << 20, 1 << 14)
 _SETTINGS = Settings(inputs=1, seconds=4.0, specials=False)
 
@@ -226,6 +232,7 @@ class _Search:
             try:
                 fitted = _Fitted(self, {name: each for name, each in bounds.items() if each})
                 fitted.reach()
+                fitted.tell_apart()
                 fitted.confirm()
                 self._outcomes[key] = fitted.function()
             except UnlikeError as error:
@@ -257,15 +264,22 @@ class _Search:
         if all(self._family.sizes[name] == value for name, value in key):
             return self._base
         if key not in self._translated:
-            self._budget.spend()
-            launch = self._family.resized(sizes)
-            if self._family.shares_memory and max(map(_elements, launch.arrays)) > MOST_SHARED:
-                raise UnlikeError("arguments are different views of one memory")
-            try:
-                self._translated[key] = translate_module(self._base.module, launch)
-            except InputError as error:
-                raise UnlikeError(f"a launch of other sizes is refused: {error.message}") from error
+            self._translated[key] = self.launched(self._family.resized(sizes))
         return self._translated[key]
+
+    def launched(self, launch: Launch) -> Translation:
+        """The translation of another launch.
+
+        Raises:
+          UnlikeError: it is refused.
+        """
+        self._budget.spend()
+        if self._family.shares_memory and max(map(_elements, launch.arrays)) > MOST_SHARED:
+            raise UnlikeError("arguments are different views of one memory")
+        try:
+            return translate_module(self._base.module, launch)
+        except InputError as error:
+            raise UnlikeError(f"a launch of other sizes is refused: {error.message}") from error
 
 
 class _Fitted:
@@ -294,8 +308,10 @@ class _Fitted:
         self, launches: Sequence[Sizes], numbers: Sequence[tuple[Number, ...]]
     ) -> list[Formula | Number]:
         """What each number follows."""
-        literals = {each for each in numbers[0] if isinstance(each, int) and each > 1}
-        divisors = dict.fromkeys((*block_sizes(self._family.launch), *sorted(literals & _POWERS)))
+        divisors = dict.fromkeys(
+            (*block_sizes(self._family.launch), *self._family.launch.grid, *_literals(numbers))
+        )
+        divisors.pop(1, None)
         known = [{**self._family.sizes, **sizes} for sizes in launches]
         fitter = Fitter(known, list(divisors), self._family.formulas)
         found: list[Formula | Number] = []
@@ -322,6 +338,28 @@ class _Fitted:
             else:
                 raise UnlikeError(f"a launch with a large `{name}` is translated to another text")
 
+    def tell_apart(self) -> None:
+        """Makes sure that small scalars are sizes, and do not have the value of one by chance.
+
+        Raises:
+          UnlikeError: the kernel would do as well if a scalar were a number of its own.
+        """
+        sizes = fitting_sizes(self._family, self._bounds)[0]
+        tied = self._search.translated(sizes)
+        for name, formula in self._family.scalars.items():
+            size = formula.single
+            if size not in self._bounds or self._family.sizes[size] > _LIKELY_BY_CHANCE:
+                continue
+            apart = self._family.keeping([name]).resized(sizes)
+            try:
+                other = self._search.launched(apart)
+                _require_as_good(tied, other)
+            except UnlikeError:
+                continue
+            if _text(other) != _text(tied):
+                value = self._family.sizes[size]
+                raise UnlikeError(f"`{name}` may be the size {value}, or always {value}")
+
     def confirm(self) -> None:
         """Tries the function on sizes that are unusual.
 
@@ -341,11 +379,21 @@ class _Fitted:
                 }
             elif problem:
                 raise UnlikeError(f"for {what} it is not shown to be right: {problem}")
+        alone = programs_alone(self._family)
         own = {name: self._family.sizes[name] for name in self._bounds}
-        if not self._same_text(own):
-            problem = self._problem(own)
-            if problem:
-                raise UnlikeError(f"for the launch itself it is not shown to be right: {problem}")
+        # Of what programs do alike a few are enough.
+        fewer = {name: min(3, each) if name in alone else each for name, each in own.items()}
+        if self._same_text(own) or self._too_large(fewer):
+            return
+        problem = self._problem(fewer)
+        if problem:
+            raise UnlikeError(f"for the launch itself it is not shown to be right: {problem}")
+
+    def _too_large(self, sizes: Sizes) -> bool:
+        """Whether a launch of these sizes takes too long to be run."""
+        launch = self._family.resized(sizes)
+        elements = sum(map(_elements, launch.arrays))
+        return prod(launch.grid) > _MOST_PROGRAMS or elements > _MOST_ELEMENTS
 
     def _same_text(self, sizes: Sizes) -> bool:
         """Whether the translation for these sizes is this text, number by number."""
@@ -391,7 +439,19 @@ class _Fitted:
         return replace(function, source=source, notes=tuple(notes))
 
 
-_POWERS = frozenset(1 << each for each in range(1, 16))
+def _text(translation: Translation) -> tuple[tuple[str, ...], tuple[Number, ...]]:
+    template = _template(translation.function)
+    return template.key, template.numbers
+
+
+def _literals(numbers: Sequence[tuple[Number, ...]]) -> list[int]:
+    """The smallest integers that the text has in all launches."""
+    same = {
+        one
+        for one, *others in zip(*numbers, strict=True)
+        if isinstance(one, int) and one > 1 and all(each == one for each in others)
+    }
+    return sorted(same)[:_MOST_LITERALS]
 
 
 def _elements(array: ArrayArgument) -> int:

@@ -259,3 +259,21 @@ def test_a_module_from_elsewhere_is_loaded():
     turned, same = load_stablehlo(text).call(x, np.uint8(7))
     assert turned.tolist() == x.T.tolist()
     assert same == 7
+
+
+def test_a_loaded_module_has_no_derivative_rather_than_a_wrong_one():
+    text = """
+    module @double {
+      func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+        %y = stablehlo.add %x, %x : tensor<4xf32>
+        return %y : tensor<4xf32>
+      }
+    }
+    """
+    import jax
+    import jax.numpy as jnp
+
+    exported = load_stablehlo(text)
+    np.testing.assert_array_equal(exported.call(jnp.ones(4, jnp.float32)), 2.0)
+    with pytest.raises(ValueError, match="(?i)vjp"):
+        jax.grad(lambda x: exported.call(x).sum())(jnp.ones(4, jnp.float32))

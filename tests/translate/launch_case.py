@@ -199,7 +199,7 @@ def evaluated(case: Case, *, order: Any = None) -> list[np.ndarray[Any, Any]]:
             )
         else:
             values.append(ArrayPointer(array=memories.flat[buffer], offset=offset))
-    left = evaluate(module, values, launch.grid, order=order, step_limit=200_000).arrays
+    left = evaluate(module, values, launch.grid, order=order, step_limit=30_000).arrays
     found = [memory.copy() for memory in memories.flat]
     for buffer, contents in zip(buffers, left, strict=True):
         if contents is not None:

@@ -9,6 +9,7 @@ from translators.emit.emission import Emission, Note, RetryError, Rule
 from translators.emit.gathering import taken
 from translators.emit.pointers import pointee_of
 from translators.emit.terms import (
+    BatchAxis,
     PointerTerm,
     Term,
     common_batch,
@@ -231,6 +232,8 @@ def scatter(
     where = e.bind(typed(index), index) if index.number is not None else index
     text = where.text
     if not index.bare and value.number is None:
+        index, value = in_grid_order(e, index), in_grid_order(e, value)
+        text = index.text
         helper = e.writer.helper("_last_writer")
         text = e.writer.assign(f"{helper}({text}, {state.size})")
         e.notes.append(
@@ -243,6 +246,17 @@ def scatter(
     put = typed(value) if value.number is not None else value.text
     changed = f'({flat}).at[{text}].set({put}, mode="drop")'
     e.buffers.update(pointer.buffer, e.buffers.unflattened(pointer.buffer, changed))
+
+
+def in_grid_order(e: Emission, term: Term) -> Term:
+    """The array with its batch axes in the order of the grid, in which programs run."""
+    grid = [each for each in e.programs.values() if isinstance(each, BatchAxis)]
+    places = [term.lead - 1 - each.place for each in grid if each.place < term.lead]
+    rest = range(term.lead, term.rank)
+    if not term.batch or places == sorted(places):
+        return term
+    axes = ", ".join(map(str, (*places, *rest)))
+    return term.like(e.writer.assign(f"{term.text}.transpose({axes})"))
 
 
 def stored(e: Emission, op: Op, value: Term, pointer: PointerTerm, state: BufferState) -> Term:

@@ -148,18 +148,25 @@ class Emission:
 
     def _moved(self, term: Term) -> Term:
         for shift in self.shifts:
-            if term.batch and term.batch <= shift.keys():
+            moves = any(old is not new for old, new in shift.items())
+            if moves and term.batch and term.batch <= shift.keys():
                 index = [*[":"] * term.lead, "None", *[":"] * len(term.shape)]
                 batch = frozenset(shift[each] for each in term.batch)
                 term = self.bind(f"{term.text}[{', '.join(index)}]", term, batch=batch)
         return term
 
     @contextmanager
-    def axis_inside(self, name: str, extent: int) -> Iterator[BatchAxis]:
-        """A new batch axis next to the tensors' dimensions; the others make place for it."""
-        made = BatchAxis(name=name, extent=extent, place=0)
+    def axis_opened(self, name: str, extent: int, *, outside: bool) -> Iterator[BatchAxis]:
+        """A new batch axis: in front of the others, or next to the tensors' dimensions.
+
+        There the others make place for it.
+        """
+        first = 1 + max((each.place for each in self.axes), default=-1)
+        made = BatchAxis(name=name, extent=extent, place=first if outside else 0)
         shift = {
-            each: BatchAxis(name=each.name, extent=each.extent, place=each.place + 1)
+            each: each
+            if outside
+            else BatchAxis(name=each.name, extent=each.extent, place=each.place + 1)
             for each in self.axes
         }
         saved = (self.axes, self.programs, self.iterations, self.active, self.alive)

@@ -21,6 +21,7 @@ from translators.emit import (
     reductions,
     shaping,
 )
+from translators.emit.axis_order import outermost_first
 from translators.emit.buffers import Buffers
 from translators.emit.cycles import Body, Counted, cycle
 from translators.emit.emission import Emission, Enter, Note, Rule, Steps
@@ -294,10 +295,12 @@ def _program_axes(analysis: Analysis) -> dict[Variable, BatchAxis | Term]:
             for axis, extent in enumerate(analysis.launch.grid)
             if extent > 1
         ]
-    last = len(coordinates) - 1
+    ordered = outermost_first(analysis.accesses, coordinates)
+    last = len(ordered) - 1
+    places = {each: last - index for index, each in enumerate(ordered)}
     return {
-        each: BatchAxis(name=str(each), extent=each.extent, place=last - index)
-        for index, each in enumerate(coordinates)
+        each: BatchAxis(name=str(each), extent=each.extent, place=places[each])
+        for each in coordinates
     }
 
 

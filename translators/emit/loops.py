@@ -8,6 +8,7 @@ from types import MappingProxyType
 from translators.access.loops import Loop
 from translators.access.states import Integer, Pointer
 from translators.emit.affine import affine_term
+from translators.emit.axis_order import lies_outside
 from translators.emit.cycles import Body, Counted, WhileAny, chosen_emitted, cycle
 from translators.emit.emission import Emission, Enter, RetryError, Rule, Steps
 from translators.emit.products import added, product
@@ -212,7 +213,8 @@ def _at_once(
     # What the totals start from has the axes of outside.
     initial = {argument: e.term(op.operands[3 + index]) for index, argument in carried}
     try:
-        with e.writer.nested() as block, e.scope(), e.axis_inside(_name(op), trips) as axis:
+        opened = e.axis_opened(_name(op), trips, outside=_lies_outside(e, region, loop))
+        with e.writer.nested() as block, e.scope(), opened as axis:
             e.iterations[loop.number] = axis
             _counter(e, op, loop)
             skipped = {each for total in totals.values() for each in total.chain}
@@ -228,6 +230,13 @@ def _at_once(
         e.put(op.results[index], term)
     _followed_results(e, op)
     return True
+
+
+def _lies_outside(e: Emission, region: Region, loop: Loop) -> bool:
+    """Whether the iterations lie further apart in memory than the programs do."""
+    inside = set(walk(region))
+    accesses = [each for each in e.analysis.accesses if each.op in inside]
+    return lies_outside(accesses, loop.iteration, list(e.programs))
 
 
 def element_of_counter(op: Op) -> IntType:
@@ -318,7 +327,7 @@ def _folded(e: Emission, op: Op, value: Term, start: Term, axis: BatchAxis) -> T
         dims=value.dims,
         batch=frozenset(back[each] for each in value.batch - {axis}),
     )
-    at = value.lead - 1
+    at = value.lead - 1 - axis.place
     if axis in value.batch:
         exact = isinstance(value.element, IntType)
         kept = f", dtype={dtype(value.element)}" if exact and function == "jnp.sum" else ""

@@ -244,15 +244,15 @@ class _Reader:
           few: whether sizes that fit into one block may be why it is 1.
         """
         found: dict[Formula, None] = {}
+        one = number(values[0]) if len(set(values)) == 1 else None
+        if one is not None and values[0] == 1 and not few:
+            found[one] = None
         for formula in self._counts():
             if formula not in found and self._holds(formula, values):
                 found[formula] = None
-        one = number(values[0]) if len(set(values)) == 1 else None
-        if one is not None and values[0] == 1 and not few:
-            yield one
-        yield from found
         if one is not None:
-            yield one
+            found[one] = None
+        yield from found
 
     def _counts(self) -> Iterator[Formula]:
         names = list(self._names.values())

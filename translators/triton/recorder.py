@@ -25,6 +25,11 @@ from translators.triton.launches import (
 )
 
 
+# The recordings that are open, the innermost last: a kernel that was compiled in an earlier one is
+# launched in that one.
+_OPEN: "list[list[RecordedLaunch]]" = []
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedLaunch:
     """A launch with what it was made from.
@@ -61,7 +66,7 @@ def recording(configuration: int = 0) -> Iterator[list[RecordedLaunch]]:
             hook(*args, **kwargs)
         if not warmup:
             recorded.extend(_record(kernel, args, kwargs, grid))
-        return _CompiledKernel(kernel, kwargs, recorded)
+        return _CompiledKernel(kernel, kwargs)
 
     def tune(tuner: Any, *args: Any, **kwargs: Any) -> Any:
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
@@ -88,6 +93,8 @@ def recording(configuration: int = 0) -> Iterator[list[RecordedLaunch]]:
         stack.enter_context(mock.patch.object(JITFunction, "run", launch))
         stack.enter_context(mock.patch.object(Autotuner, "run", tune))
         stack.enter_context(mock.patch.object(Autotuner, "__init__", init))
+        _OPEN.append(recorded)
+        stack.callback(_OPEN.pop)
         yield recorded
 
 
@@ -121,14 +128,13 @@ class _CompiledKernel:
     n_max_threads = 1024
     asm: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, kernel: Any, kwargs: dict[str, Any], recorded: list[RecordedLaunch]) -> None:
+    def __init__(self, kernel: Any, kwargs: dict[str, Any]) -> None:
         self._kernel = kernel
         self._kwargs = {
             name: value
             for name, value in kwargs.items()
             if name not in kernel.arg_names or _is_constant(kernel, name)
         }
-        self._recorded = recorded
         self.name = kernel.__name__
         options = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, **kwargs}
         self.metadata = SimpleNamespace(**options, shared=1024)
@@ -139,7 +145,8 @@ class _CompiledKernel:
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(*args: Any) -> None:
             given = dict(zip(self._kernel.arg_names, args, strict=False))
-            self._recorded.extend(_record(self._kernel, (), {**self._kwargs, **given}, grid))
+            if _OPEN:
+                _OPEN[-1].extend(_record(self._kernel, (), {**self._kwargs, **given}, grid))
 
         return launch
 

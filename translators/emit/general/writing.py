@@ -13,6 +13,8 @@ from translators.emit.layout import laid_out
 # Within so many elements, 32-bit integers count them, and what lies around them as padding.
 LARGEST = "2**30"
 _INDENT = "    "
+# What a function for one launch says of it.
+_MADE_FOR = re.compile(r"^ *Made for .*?\n\n", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ class General:
 
     def _docstring(self, names: Mapping[Factor, str]) -> str:
         told = {**names, **_in_words(names)}
-        text = self.template.docstring
+        text = _MADE_FOR.sub("", self.template.docstring)
         for argument, taken in zip(self.template.arguments, self.taken, strict=True):
             shape = ", ".join(each.text(told) for each in taken.shape)
             for name in {argument, taken.name}:
