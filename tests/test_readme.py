@@ -125,10 +125,10 @@ def test_the_translation_is_the_output_of_the_second_command(update_golden: bool
 def test_the_commands_that_it_shows_work(tmp_path: Path) -> None:
     """Every one, on the kernel that the README shows."""
     (tmp_path / "kernels.py").write_text(KERNEL.read_text())
-    commands = re.findall(r"^    triton2pallas (.*(?:\\\n.*)*)$", README, re.MULTILINE)
+    commands = re.findall(r"^    triton2pallas ((?:.*\\\n)*.*)$", README, re.MULTILINE)
     assert len(commands) == 5
     for command in commands:
-        arguments = shlex.split(command)
+        arguments = shlex.split(command.replace("\\\n", " "))
         if "--check" not in arguments and "--list" not in arguments:
             arguments.append("--no-verify")  # the demonstration verifies the same
         done = triton2pallas(*arguments, cwd=tmp_path)

@@ -3,34 +3,7 @@
 Modules of this package, jax and Triton are imported where they are used, so that `--version` and
 `--help` take no longer than importing click.
 
-`--format json` writes one object to standard output:
-
-    schema_version   1; another number when a key below changes its meaning
-    tool             `name` and `version`
-    path             the file given
-    exit_status      of the command
-    emit             `graph`, `jax` or `stablehlo`
-    output           the file written, or null
-    text             what was emitted; null unless every launch is translated, and verified if asked
-    problems         what keeps the file or the launches from being used: `message`, `path`, `line`,
-                     `column` and the source line `text`, null where not known
-    kernels          one object a launch:
-      kernel, file, line   the kernel
-      status       `verified`, `translated` (not verified), `refused`, `not equal` or `not proved`
-      call, times  the host call that made the launch, or null, and how often it was made
-      grid         programs along three axes
-      launch       the launch as options of this command
-      problem      why it is refused, as above, or null
-      function     `name`, `parameters`, `scalars`, `results`, `needs_x64` and `notes` of what was
-                   emitted, or null
-      verification `passed`, `inputs` and `rungs`, each with `name`, `status`, `reason`, `ulps`,
-                   `array`, `index`, `expected`, `found`, `input` and `lines`; or null
-      accesses     with `--explain`: `number`, `op`, `file`, `line`, `text`, `array`, `class` and
-                   `reasons` of each
-
-With `--list`, or without a launch, it has `schema_version`, `tool`, `path`, `exit_status`,
-`problems` and `found`: one object a kernel with `name`, `file`, `line`, `parameters` (`name`,
-`kind`, `dtype`, `default`, `chosen`), `configurations`, `launched_by`, `called_by` and `needs`.
+docs/triton2pallas.md says what `--format json` writes.
 """
 
 import math

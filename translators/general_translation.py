@@ -65,6 +65,8 @@ _RANGES = 6
 _MOST_LITERALS = 8
 # A scalar up to this may have the value of a size by chance.
 _LIKELY_BY_CHANCE = 16
+# Short loops are written otherwise than long ones.
+_SCALES = (1, 16)
 _MOST_PROGRAMS = 4096
 _MOST_ELEMENTS = 1 << 22
 _REACHES = (1 << 30, 1 << 20, 1 << 14)
@@ -73,6 +75,10 @@ _SETTINGS = Settings(inputs=1, seconds=4.0, specials=False)
 
 class UnlikeError(Exception):
     """Launches of other sizes are not translated alike; the message is a clause."""
+
+
+class OutgrownError(UnlikeError):
+    """Launches of much larger sizes are not."""
 
 
 def translate_general(kernel: Any, launch: Launch, others: Sequence[Launch] = ()) -> Translation:
@@ -229,18 +235,28 @@ class _Search:
         key = tuple(sorted(ranges.items()))
         if key not in self._outcomes:
             bounds = {name: bounds_of(self._family, name, each) for name, each in ranges.items()}
-            try:
-                fitted = _Fitted(self, {name: each for name, each in bounds.items() if each})
-                fitted.reach()
-                fitted.tell_apart()
-                fitted.confirm()
-                self._outcomes[key] = fitted.function()
-            except UnlikeError as error:
-                self._outcomes[key] = error
+            known = {name: each for name, each in bounds.items() if each}
+            self._outcomes[key] = self._outcome(known)
         outcome = self._outcomes[key]
         if isinstance(outcome, UnlikeError):
             raise outcome
         return outcome
+
+    def _outcome(self, bounds: Mapping[str, Bounds]) -> JaxFunction | UnlikeError:
+        reason: UnlikeError | None = None
+        for scale in _SCALES:
+            try:
+                fitted = _Fitted(self, bounds, scale)
+                fitted.reach()
+                fitted.tell_apart()
+                fitted.confirm()
+                return fitted.function()
+            except OutgrownError as error:
+                reason = error
+            except UnlikeError as error:
+                return reason or error
+        assert reason is not None
+        return reason
 
     # What `_Fitted` asks for.
 
@@ -285,11 +301,12 @@ class _Search:
 class _Fitted:
     """A function for sizes within some bounds, and what is known of where it holds."""
 
-    def __init__(self, search: _Search, bounds: Mapping[str, Bounds]) -> None:
+    def __init__(self, search: _Search, bounds: Mapping[str, Bounds], scale: int) -> None:
         self._search = search
+        self._scale = scale
         self._family = search.family
         self._bounds = dict(bounds)
-        launches = fitting_sizes(self._family, bounds)
+        launches = fitting_sizes(self._family, bounds, scale)
         self._template, numbers = self._texts(launches)
         self._written = self._formulas(launches, numbers)
 
@@ -332,11 +349,11 @@ class _Fitted:
             if self._bounds[name].most is not None:
                 continue
             for most in _REACHES:
-                sizes = large_sizes(self._family, self._bounds, name, most)
+                sizes = large_sizes(self._family, self._bounds, name, most, self._scale)
                 if sizes is not None and self._same_text(sizes):
                     break
             else:
-                raise UnlikeError(f"a launch with a large `{name}` is translated to another text")
+                raise OutgrownError(f"a launch with a large `{name}` is translated to another text")
 
     def tell_apart(self) -> None:
         """Makes sure that small scalars are sizes, and do not have the value of one by chance.
@@ -344,7 +361,7 @@ class _Fitted:
         Raises:
           UnlikeError: the kernel would do as well if a scalar were a number of its own.
         """
-        sizes = fitting_sizes(self._family, self._bounds)[0]
+        sizes = fitting_sizes(self._family, self._bounds, self._scale)[0]
         tied = self._search.translated(sizes)
         for name, formula in self._family.scalars.items():
             size = formula.single

@@ -27,6 +27,7 @@ class Writer:
     def __init__(self, kernel: Kernel, draw: st.DrawFn, shape: tuple[int, ...]) -> None:
         self.kernel, self.draw, self.shape = kernel, draw, shape
         self.pool: list[Value] = [kernel.pid(0), kernel.pid(1), kernel["n"]]
+        self.conditions: list[Value] = []
 
     def lanes(self) -> None:
         """Adds each axis's range, and a range over all lanes reshaped."""
@@ -121,13 +122,16 @@ class Writer:
         self.pool.append(made)
 
     def condition(self) -> Value:
-        """A comparison of two integers, or two of them combined."""
+        """A comparison of two integers, two of them combined, or one that was there before."""
         k, draw = self.kernel, self.draw
+        if self.conditions and draw(st.booleans()):
+            return draw(st.sampled_from(self.conditions))
         one = k.less(draw(st.sampled_from(self.pool)), draw(SMALL), draw(PREDICATES))
         if draw(st.booleans()):
             other = k.less(draw(st.sampled_from(self.pool)), draw(st.sampled_from(self.pool)))
             name = draw(st.sampled_from(["arith.andi", "arith.andi", "arith.ori", "arith.xori"]))
             one = k.binary(name, one, other)
+        self.conditions.append(one)
         return one
 
     def access(self, pointer: Value) -> None:
@@ -184,7 +188,7 @@ def loop(w: Writer, draw: st.DrawFn, depth: int) -> None:
 
     def body(counter: Value, carried: tuple[Value, ...]) -> tuple[Value, ...]:
         pointer, integer = carried
-        outside = list(w.pool)
+        outside, conditions = list(w.pool), list(w.conditions)
         w.pool += [counter, integer]
         for _ in range(draw(st.integers(0, 3))):
             w.step()
@@ -197,7 +201,7 @@ def loop(w: Writer, draw: st.DrawFn, depth: int) -> None:
             if draw(st.booleans())
             else k.to(draw(st.sampled_from(w.pool)), w.shape)
         )
-        w.pool[:] = outside
+        w.pool[:], w.conditions[:] = outside, conditions
         return moved, grown
 
     if draw(st.integers(0, 3)) == 0:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from translators.emit.elementwise import operands_of, texts
 from translators.emit.emission import Emission, Rule
+from translators.emit.operands import operands_of, texts
 from translators.emit.terms import dtype, typed
 from translators.graph.graph import Op
 from translators.graph.types import IntType

@@ -12,9 +12,11 @@ from translators.emit import (
     atomics,
     branches,
     calls,
+    casts,
     descriptors,
     elementwise,
     externs,
+    integers,
     loops,
     pointers,
     products,
@@ -24,6 +26,7 @@ from translators.emit import (
 from translators.emit.axis_order import outermost_first
 from translators.emit.buffers import Buffers
 from translators.emit.cycles import Body, Counted, cycle
+from translators.emit.driving import drive, run
 from translators.emit.emission import Emission, Enter, Note, Rule, Steps
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.layout import laid_out
@@ -39,9 +42,11 @@ RULES: Mapping[str, Rule] = {
     **atomics.RULES,
     **branches.RULES,
     **calls.RULES,
+    **casts.RULES,
     **descriptors.RULES,
     **elementwise.RULES,
     **externs.RULES,
+    **integers.RULES,
     **loops.RULES,
     **pointers.RULES,
     **products.RULES,
@@ -139,9 +144,9 @@ class _Maker:
             if converted:
                 state.name = self._writer.assign(converted, state.fact.name)
         if e.serial:
-            e.drive(self._serially())
+            drive(e, self._serially())
         else:
-            e.run(kernel.body)
+            run(e, kernel.body)
         self._writer.location = None
         written = [key for key, state in e.buffers.states.items() if state.written]
         returns = [e.buffers.left(e.buffers.states[key]) for key in written]

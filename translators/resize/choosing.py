@@ -52,12 +52,15 @@ def bounds_of(family: Family, name: str, range_: Range) -> Bounds | None:
             return Bounds(least=step, step=step) if step > 1 else None
 
 
-def fitting_sizes(family: Family, bounds: Mapping[str, Bounds]) -> list[dict[str, int]]:
+def fitting_sizes(
+    family: Family, bounds: Mapping[str, Bounds], scale: int = 1
+) -> list[dict[str, int]]:
     """Sizes of a few launches: generic ones, in the order that they have in the launch.
 
     Args:
       family: the launches.
       bounds: of each size that is changed.
+      scale: by how much larger those are that nothing bounds and programs are not as many as.
     """
     ranked = sorted(bounds, key=lambda name: family.sizes[name])
     counted = programs_alone(family)
@@ -75,7 +78,7 @@ def fitting_sizes(family: Family, bounds: Mapping[str, Bounds]) -> list[dict[str
             elif name in counted:
                 values = (limits.step * each for each in _primes_from(5 + 4 * rank + 6 * index))
             else:
-                about = int(2 * largest * (1.2 + 0.8 * rank) * (1 + 0.37 * index))
+                about = int(2 * scale * largest * (1.2 + 0.8 * rank) * (1 + 0.37 * index))
                 values = (limits.step * each for each in _primes_from(about // limits.step))
             fresh = (each for each in values if each not in taken)
             sizes[name] = next(fresh, limits.most or limits.least)
@@ -85,7 +88,7 @@ def fitting_sizes(family: Family, bounds: Mapping[str, Bounds]) -> list[dict[str
 
 
 def large_sizes(
-    family: Family, bounds: Mapping[str, Bounds], name: str, most: int = LARGEST
+    family: Family, bounds: Mapping[str, Bounds], name: str, most: int = LARGEST, scale: int = 1
 ) -> dict[str, int] | None:
     """One size as large as can be analysed, the others small; `None` if that is not larger.
 
@@ -94,13 +97,14 @@ def large_sizes(
       bounds: of each size that is changed.
       name: which one is to be large.
       most: elements that an array may have.
+      scale: that of `fitting_sizes`, which one size is to exceed.
     """
     smallest = fitting_sizes(family, bounds)[0]
     if family.shares_memory:
         most = min(most, MOST_SHARED)
     step = bounds[name].step
     value = most // step
-    while value * step > smallest[name]:
+    while value * step > scale * smallest[name]:
         sizes = {**smallest, name: step * next(_primes_from(value))}
         launch = family.resized(sizes)
         if prod(launch.grid) <= _MOST_PROGRAMS and all(

@@ -24,7 +24,6 @@ from translators.triton.launches import (
     grid_of_three,
 )
 
-
 # The recordings that are open, the innermost last: a kernel that was compiled in an earlier one is
 # launched in that one.
 _OPEN: "list[list[RecordedLaunch]]" = []

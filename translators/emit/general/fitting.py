@@ -5,7 +5,7 @@ the simplest on, and have few enough coefficients that launches are left over to
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, pairwise
 from math import prod
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from translators.emit.general.formula import Factor, Formula, Sizes, number
 Monomial: TypeAlias = tuple[Factor, ...]
 
 _MOST_FACTORS = 3
+_MOST_FACTORS_OF_SUMS = 2
 _SMALL = 4
 
 
@@ -59,6 +60,11 @@ class Fitter:
                 if len(set(found)) > 1:
                     self._products.setdefault(found, chosen)
 
+        self._by_steps: dict[tuple[int, ...], list[tuple[tuple[int, ...], Monomial]]] = {}
+        for found, chosen in self._products.items():
+            if len(chosen) <= _MOST_FACTORS_OF_SUMS:
+                self._by_steps.setdefault(_steps(found), []).append((found, chosen))
+
     def formula(self, values: tuple[int, ...]) -> Formula | None:
         """The simplest formula with these values, one for each launch; `None` if none is found."""
         if values not in self._known:
@@ -83,20 +89,27 @@ class Fitter:
         yield from self._pairs(values)
 
     def _pairs(self, values: tuple[int, ...]) -> Iterator[Formula]:
-        """Sums of two products, of which one has the coefficient 1 or -1."""
-        for found, factors in self._products.items():
-            for sign in (-1, 1):
-                rest = tuple(value - sign * each for value, each in zip(values, found, strict=True))
+        """Sums of two products and a number; one product has the coefficient 1 or -1."""
+        for sign in (-1, 1):
+            for found, factors in self._products.items():
+                if len(factors) > _MOST_FACTORS_OF_SUMS:
+                    continue
+                pairs = zip(values, found, strict=True)
+                rest = tuple(value - sign * each for value, each in pairs)
                 for coefficient in self._coefficients:
-                    if any(each % coefficient for each in rest):
+                    if any(each % coefficient for each in _steps(rest)):
                         continue
-                    other = self._products.get(tuple(each // coefficient for each in rest))
-                    if other is not None:
-                        yield Formula(terms=((other, coefficient), (factors, sign)))
+                    key = tuple(each // coefficient for each in _steps(rest))
+                    for known, others in self._by_steps.get(key, ()):
+                        offset = rest[0] - coefficient * known[0]
+                        if others != factors and self._allowed(coefficient, offset):
+                            terms = ((others, coefficient), (factors, sign))
+                            yield Formula(terms=terms, offset=offset)
 
     def _allowed(self, slope: int, offset: int) -> bool:
+        # Counts that are rounded up or down are off by one from a multiple.
         return slope in self._coefficients and (
-            abs(offset) <= _SMALL or offset in self._coefficients
+            abs(offset) <= _SMALL or any(offset + each in self._coefficients for each in (-1, 0, 1))
         )
 
 
@@ -107,12 +120,13 @@ def _coefficients(divisors: Sequence[int]) -> dict[int, None]:
     return dict.fromkeys(each for one in found for each in (one, -one))
 
 
+def _steps(values: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(after - before for before, after in pairwise(values))
+
+
 def _slope(found: tuple[int, ...], values: tuple[int, ...]) -> int | None:
     """The integer by which values follow others, up to a constant."""
-    steps = [
-        (after - before, to - start)
-        for before, after, start, to in zip(found, found[1:], values, values[1:], strict=False)
-    ]
+    steps = list(zip(_steps(found), _steps(values), strict=True))
     width, height = next(each for each in steps if each[0])
     if height % width or not height:
         return None
