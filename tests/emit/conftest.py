@@ -1,5 +1,10 @@
+import os
 import sys
 from pathlib import Path
 
-for folder in (Path(__file__).parent, Path(__file__).parents[1] / "access"):
+TESTS = Path(__file__).parents[1]
+for folder in (TESTS / "emit", TESTS / "access", TESTS / "triton"):
     sys.path.insert(0, str(folder))
+
+# The oracles are for a CPU, whatever else there is.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")

@@ -213,7 +213,9 @@ class _Maker:
         parameters = [first[key] for key in taken]
         keywords = [f"{name}={_default(self._scalars[name].value)}" for name in scalars]
         signature = ", ".join([*parameters, *(["*", *keywords] if keywords else [])])
-        lines = [f'"""{self._title()}"""', "", *_imports(text, self._writer.helpers), ""]
+        lines = [f'"""{self._title()}"""', ""]
+        imports = _imports(text, self._writer.helpers)
+        lines += [*imports, ""] if imports else []
         for helper in self._writer.helpers:
             lines += ["", HELPERS[helper].strip(), ""]
         lines += ["", *laid_out(f"def {self._name}({signature}):", "")]
@@ -273,7 +275,8 @@ def _imports(text: str, helpers: Mapping[str, None]) -> list[str]:
     found = []
     if "jax." in whole.replace("jax.numpy", ""):
         found.append("import jax")
-    found.append("import jax.numpy as jnp")
+    if "jnp." in whole:
+        found.append("import jax.numpy as jnp")
     if "lax." in whole:
         found.append("from jax import lax")
     return found

@@ -22,7 +22,7 @@ def laid_out(statement: str, indent: str) -> list[str]:
         parts = _parts(text[start + 1 : end])
         whole = ", ".join(parts)
         # As black has it: all on one line of their own, else each on its own with a comma.
-        call = text[start] == "(" and not whole.endswith(",")
+        call = text[start] == "(" and not text[start + 1 : end].rstrip().endswith(",")
         if call and (len(parts) == 1 or len(inner) + len(whole) <= WIDTH):
             middle = [(inner, whole, "")]
         else:
