@@ -1,4 +1,4 @@
-"""A run, or a list of kernels, as one JSON object for programs. docs/triton2pallas.md says what it has."""
+"""A run, or a list of kernels, as one JSON object; docs/triton2pallas.md says what it has."""
 
 import json
 from collections.abc import Iterator, Sequence

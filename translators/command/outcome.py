@@ -161,5 +161,5 @@ def _constant(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     if isinstance(value, str):
-        return f"'{value}'"
+        return f"'{value}'" if '"' in value else f'"{value}"'  # the shell needs the other ones
     return str(value)

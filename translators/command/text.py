@@ -116,6 +116,8 @@ def _kernel_lines(kernel: KernelOutcome) -> Iterator[str]:
     scalars = [f"{name}=..." for name in function.scalars]
     takes = ", ".join([*function.parameters, *scalars])
     yield f"  function: {function.name}({takes}) -> {', '.join(function.results)}"
+    if function.wide:
+        yield '  needs 64-bit types: `jax.config.update("jax_enable_x64", True)`'
     for note in function.notes:
         place = f"line {note.line}: " if note.line else ""
         yield f"  note: {place}{note.text}"

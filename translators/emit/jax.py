@@ -34,7 +34,7 @@ from translators.emit.pointers import pointee_of
 from translators.emit.preamble import HELPERS
 from translators.emit.terms import BatchAxis, Emitted, PointerTerm, Term, constant, dtype
 from translators.emit.writer import Writer
-from translators.graph.graph import Module, walk
+from translators.graph.graph import Module
 from translators.graph.types import I32, I64, Number, PointerType, element_of
 
 RULES: Mapping[str, Rule] = {
@@ -82,27 +82,39 @@ class JaxFunction:
     notes: tuple[Note, ...]
 
 
-def emit_jax(module: Module, analysis: Analysis, arguments: Sequence[ArgumentFact]) -> JaxFunction:
+def emit_jax(
+    module: Module,
+    analysis: Analysis,
+    arguments: Sequence[ArgumentFact],
+    *,
+    ordered: Note | None = None,
+) -> JaxFunction:
     """Writes the kernel of a verified module as a function on JAX arrays.
 
     Args:
       module: the kernel, with the functions that it calls.
       analysis: its accesses, for the launch that the function is specialised on.
       arguments: one fact for each of the kernel's arguments.
+      ordered: why programs have to run one after another; `None` if they need not.
 
     Raises:
       GraphError: part of the kernel has no faithful form in JAX.
     """
-    return _Maker(module, analysis, arguments).made()
+    return _Maker(module, analysis, arguments, ordered).made()
 
 
 class _Maker:
     """One emission, from the facts to the text of the file."""
 
     def __init__(
-        self, module: Module, analysis: Analysis, arguments: Sequence[ArgumentFact]
+        self,
+        module: Module,
+        analysis: Analysis,
+        arguments: Sequence[ArgumentFact],
+        ordered: Note | None,
     ) -> None:
         self._module = module
+        self._ordered = ordered
         self._analysis = analysis
         self._facts = arguments
         self._writer = Writer()
@@ -119,7 +131,7 @@ class _Maker:
             pointee = pointee_of(self._module.kernel.arguments[index].type)
             buffers.add(index, fact, pointee)
             sizes.append(_GROWTH * buffers.states[index].size)
-        serial = needs_order(self._module)
+        serial = self._ordered is not None
         emission = Emission(
             module=self._module,
             analysis=self._analysis,
@@ -130,6 +142,8 @@ class _Maker:
             largest=max(sizes),
         )
         emission.serial = serial
+        if self._ordered is not None:
+            emission.notes.append(self._ordered)
         return emission
 
     def made(self) -> JaxFunction:
@@ -315,20 +329,3 @@ def _program_axes(analysis: Analysis) -> dict[Variable, BatchAxis | Term]:
 def _id_of(e: Emission, counter: Term, unit: int, extent: int) -> Term:
     text = counter.text if unit == 1 else f"{counter.text} // {unit}"
     return Term(text=e.writer.assign(f"({text}) % {extent}", "pid"), element=I32)
-
-
-def needs_order(module: Module) -> bool:
-    """Whether programs look at what others did: then they run one after another.
-
-    That is so where what an atomic update gives is used, where memory is compared and swapped,
-    and where an update has no form that combines many of them.
-    """
-    used = {operand for op in walk(module.kernel.body) for operand in op.operands}
-    for op in walk(module.kernel.body):
-        if op.name in ("tt.atomic_cas", "tt.atomic_poll"):
-            return True
-        if op.name != "tt.atomic_rmw":
-            continue
-        if op.result in used or op.text("atomic_rmw_op") in ("and", "or", "xor", "exch"):
-            return True
-    return False

@@ -6,9 +6,10 @@ from dataclasses import replace
 from translators.access.analysis import Analysis, analyze
 from translators.access.programs import program_axes
 from translators.emit.affine import TableError
-from translators.emit.facts import ArgumentFact
-from translators.emit.jax import JaxFunction, emit_jax, needs_order
+from translators.emit.facts import ArgumentFact, ArrayFact
+from translators.emit.jax import JaxFunction, emit_jax
 from translators.emit.merging import merge_programs
+from translators.emit.ordering import why_ordered
 from translators.graph.graph import Module
 
 
@@ -28,8 +29,12 @@ def emit_kernel(
     Raises:
       GraphError: part of the kernel has no faithful form in JAX.
     """
-    if needs_order(module):
-        return analysis, emit_jax(module, analysis, arguments)
+    aliases = {
+        index: fact.alias for index, fact in enumerate(arguments) if isinstance(fact, ArrayFact)
+    }
+    ordered = why_ordered(module, analysis, aliases)
+    if ordered is not None:
+        return analysis, emit_jax(module, analysis, arguments, ordered=ordered)
     placed = analyze(module, analysis.launch, program_axes(analysis))
     merged = merge_programs(module, placed)
     try:

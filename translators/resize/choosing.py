@@ -9,8 +9,8 @@ from translators.emit.general.formula import Formula
 from translators.emit.general.writing import Bounds
 from translators.resize.family import Family, block_sizes
 
-# Launches that formulas are fitted to.
-LAUNCHES = 4
+# Launches to choose from those that formulas are fitted to.
+LAUNCHES = 7
 # Where no constant says how large a block is.
 _USUAL_BLOCK = 16
 _GREATEST_ALIGNMENT = 16
@@ -19,6 +19,8 @@ _MOST_PROGRAMS = 1 << 15
 # Elements of arrays that share memory, of which each is looked at.
 MOST_SHARED = 1 << 18
 LARGEST = 1 << 30
+ONES = "sizes of 1"
+FEW = 3
 
 
 class Range(Enum):
@@ -41,7 +43,7 @@ def bounds_of(family: Family, name: str, range_: Range) -> Bounds | None:
             return Bounds()
         case Range.WITHIN:
             around = [each for each in blocks if each > value]
-            if value in blocks or not around or around[0] <= LAUNCHES:
+            if value in blocks or not around or around[0] <= FEW:
                 return None
             return Bounds(most=around[0])
         case Range.ALIGNED:
@@ -78,7 +80,8 @@ def fitting_sizes(
             elif name in counted:
                 values = (limits.step * each for each in _primes_from(5 + 4 * rank + 6 * index))
             else:
-                about = int(2 * scale * largest * (1.2 + 0.8 * rank) * (1 + 0.37 * index))
+                generic = 2 * largest * (1.2 + 0.8 * rank) * (1 + 0.37 * index)
+                about = int(scale * max(generic, family.sizes[name] * (1 + 0.13 * index)))
                 values = (limits.step * each for each in _primes_from(about // limits.step))
             fresh = (each for each in values if each not in taken)
             sizes[name] = next(fresh, limits.most or limits.least)
@@ -129,9 +132,9 @@ def unusual_sizes(
     for factor in sorted({each for formula in formulas for each in formula.factors}):
         for name in factor.sizes:
             divisors[name] = max(factor.divisor, divisors.get(name, 1))
-    few = {name: 2 * each.step + (each.step == 1) for name, each in bounds.items()}
+    few = {name: FEW if each.step == 1 else 2 * each.step for name, each in bounds.items()}
     yield "sizes below a block", _distinct(few, bounds)
-    yield "sizes of 1", {name: each.least for name, each in bounds.items()}
+    yield ONES, {name: each.least for name, each in bounds.items()}
     whole = {
         name: bounds[name].most or max(divisors.get(name, 1), bounds[name].step) for name in bounds
     }

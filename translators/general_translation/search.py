@@ -1,0 +1,180 @@
+"""Looks for the sizes that a function can read off its arguments."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from translators.emit.emission import Note
+from translators.emit.general.writing import Bounds
+from translators.emit.jax import JaxFunction
+from translators.general_translation.fitted import Fitted
+from translators.general_translation.resized import Budget, OutgrownError, Resized, UnlikeError
+from translators.resize.choosing import Range, bounds_of, programs_alone
+from translators.resize.family import Family, block_sizes
+from translators.resize.reading import families
+from translators.translation import Translation, translate_module
+from translators.triton.kernel_graph import kernel_graph
+from translators.triton.launches import Launch
+
+# What is emitted and tried for one kernel is bounded, whatever it consists of.
+_MOST_TRANSLATIONS = 40
+_MOST_SINGLY = 2
+_WAYS = 6
+# Short loops are written otherwise than long ones.
+_SCALES = (1, 16)
+
+
+def translate_general(kernel: Any, launch: Launch, others: Sequence[Launch] = ()) -> Translation:
+    """Translates a jitted function for launches like the given one, of any sizes.
+
+    Args:
+      kernel: the jitted function.
+      launch: one launch.
+      others: other launches by the same host code, from which is seen what depends on what.
+
+    Returns:
+      The launch's translation. Its function is one for other sizes too, or there is a note that
+      says why it is not.
+
+    Raises:
+      InputError: part of the kernel has no faithful translation; at the kernel's line.
+    """
+    return generalized(translate_module(kernel_graph(kernel, launch), launch), others)
+
+
+def generalized(translation: Translation, others: Sequence[Launch] = ()) -> Translation:
+    """The translation with a function that holds for launches of other sizes, where it can be."""
+    budget = Budget(_MOST_TRANSLATIONS)
+    searches = [
+        Search(translation, family, budget) for family in families(translation.launch, others)
+    ]
+    reasons: list[str] = []
+    for attempt in _attempts(searches):
+        try:
+            return replace(translation, function=attempt())
+        except UnlikeError as error:
+            reasons.append(str(error))
+    note = Note(text=f"holds for the sizes of its launch alone: {reasons[0]}")
+    function = translation.function
+    return replace(translation, function=replace(function, notes=(*function.notes, note)))
+
+
+def _attempts(searches: Sequence["Search"]) -> Iterator[Callable[[], JaxFunction]]:
+    """Ways to find a function, the most general first."""
+    for number_ in range(_WAYS):
+        for search in searches:
+            yield partial(search.at_once, number_)
+    yield from (search.one_after_another for search in searches[:_MOST_SINGLY])
+
+
+class Search:
+    """Looks for the sizes of one family of launches that a function can read off its arguments."""
+
+    def __init__(self, translation: Translation, family: Family, budget: Budget) -> None:
+        self._resized = Resized(translation, family, budget)
+        self._family = self._resized.family
+        self._outcomes: dict[tuple[tuple[str, Range], ...], JaxFunction | UnlikeError] = {}
+
+    def _readable(self) -> list[str]:
+        """The sizes that are a dimension of an argument."""
+        shapes = [
+            self._family.arrays[name].shape for name in self._resized.base.function.parameters
+        ]
+        singles = [each.single for shape in shapes for each in shape]
+        return list(dict.fromkeys(each for each in singles if each is not None))
+
+    def at_once(self, number_: int) -> JaxFunction:
+        """The function for all sizes that can be read, in the n-th way to choose their ranges.
+
+        Raises:
+          UnlikeError: there is none.
+        """
+        names = self._readable()
+        if not names:
+            raise UnlikeError("no size can be read off an argument")
+        ways = self._ranges(names)
+        if number_ >= len(ways):
+            raise UnlikeError("there are no more ranges to try")
+        return self._general(ways[number_])
+
+    def _ranges(self, names: Sequence[str]) -> list[dict[str, Range]]:
+        """Likely ranges for all sizes, the widest first; sizes left out are as in the launch."""
+        sizes, blocks = self._family.sizes, block_sizes(self._family.launch)
+        alone = programs_alone(self._family)
+        equal = {name for name in names if sizes[name] in blocks}
+        small = {name for name in names if sizes[name] <= max(blocks, default=0)} - alone
+        ways = [dict.fromkeys(names, Range.FREE)]
+        ways.append({name: Range.FREE for name in names if name not in equal})
+        for range_ in (Range.WITHIN, Range.ALIGNED):
+            for kept in (equal, set()):
+                ways.append(
+                    {
+                        name: range_ if name in small else Range.FREE
+                        for name in names
+                        if name not in kept
+                        and (name not in small or bounds_of(self._family, name, range_))
+                    }
+                )
+        unique: list[dict[str, Range]] = []
+        for way in ways:
+            if way and way not in unique:
+                unique.append(way)
+        return unique
+
+    def one_after_another(self) -> JaxFunction:
+        """The function for sizes that are added one by one to those that are not as in the launch.
+
+        Raises:
+          UnlikeError: there is none.
+        """
+        kept: dict[str, Range] = {}
+        found: JaxFunction | None = None
+        reason = "no size can be read off an argument"
+        for name in self._readable():
+            for range_ in Range:
+                ranges = {**kept, name: range_}
+                if bounds_of(self._family, name, range_) is None:
+                    continue
+                try:
+                    found = self._general(ranges)
+                except UnlikeError as error:
+                    reason = str(error)
+                    continue
+                kept = ranges
+                break
+        if found is None:
+            raise UnlikeError(reason)
+        return found
+
+    def _general(self, ranges: Mapping[str, Range]) -> JaxFunction:
+        """The function that is for sizes in these ranges.
+
+        Raises:
+          UnlikeError: there is none.
+        """
+        key = tuple(sorted(ranges.items()))
+        if key not in self._outcomes:
+            bounds = {name: bounds_of(self._family, name, each) for name, each in ranges.items()}
+            known = {name: each for name, each in bounds.items() if each}
+            self._outcomes[key] = self._outcome(known)
+        outcome = self._outcomes[key]
+        if isinstance(outcome, UnlikeError):
+            raise outcome
+        return outcome
+
+    def _outcome(self, bounds: Mapping[str, Bounds]) -> JaxFunction | UnlikeError:
+        reason: UnlikeError | None = None
+        for scale in _SCALES:
+            try:
+                fitted = Fitted(self._resized, bounds, scale)
+                fitted.reach()
+                fitted.tell_apart()
+                fitted.confirm()
+                return fitted.function()
+            except OutgrownError as error:
+                reason = error
+            except UnlikeError as error:
+                return error
+        assert reason is not None
+        return reason
