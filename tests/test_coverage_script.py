@@ -126,7 +126,9 @@ import json, sys
 print(json.dumps({"ready": True}), flush=True)
 for line in sys.stdin:
     print(json.dumps({"step": "translate"}), flush=True)
-    if "dies" in line: sys.exit(3)
+    if "dies" in line:
+        print("F0101 emitter.cc:1] Check failed: one", file=sys.stderr)
+        sys.exit(3)
     if "compiles" in line:
         known = {"result": "verified", "reason": "", "seconds": {}}
         print(json.dumps({"step": "compile", "so_far": known}), flush=True)
@@ -145,6 +147,7 @@ def test_one_that_hangs_and_one_that_dies_do_not_stop_the_others() -> None:
     }
     assert found["compiles, hangs"]["tpu"] == "no"
     assert "the step `translate` takes more than" in found["hangs"]["reason"]
+    assert "Check failed: one" in found["dies"]["reason"]
     assert found["c"]["reason"] == "c"
 
 

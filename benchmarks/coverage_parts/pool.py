@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from pathlib import Path
 
 from .attempt import Attempt, Outcome
@@ -94,11 +95,14 @@ class _Worker:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             text=True,
         )
         self._answers = queue.Queue()
+        self._errors = deque(maxlen=200)
         threading.Thread(target=self._read, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         self.alive = True
         self._ready = False
 
@@ -107,10 +111,12 @@ class _Worker:
             self._answers.put(json.loads(line))
         self._answers.put(None)
 
+    def _listen(self):
+        for line in self._process.stderr:
+            self._errors.append(line)
+
     def attempt(self, path, seconds):
-        if not self._ready:
-            self._ready = self._answer(_Limit(self._process.pid, STARTING_SECONDS)) is not None
-        if not self._ready:
+        if not self._ready and not self._starts():
             self.end()
             return Outcome(result="error", reason="a worker does not start").as_dict()
         self._process.stdin.write(f"{path}\n")
@@ -124,12 +130,20 @@ class _Worker:
                 self.end()
                 return _unfinished(so_far, step, f"takes more than {seconds:g} s", "timeout")
             if answer is None:
+                self._process.wait()
+                why = f"ends the process with {self._process.returncode}{self._last_words()}"
                 self.end()
-                why = f"ends the process with {self._process.returncode}"
                 return _unfinished(so_far, step, why, "error")
             if "outcome" in answer:
                 return answer["outcome"]
             step, so_far = answer["step"], answer.get("so_far", so_far)
+
+    def _starts(self):
+        try:
+            self._ready = self._answer(_Limit(self._process.pid, STARTING_SECONDS)) is not None
+        except TimeoutError:
+            return False
+        return self._ready
 
     def _answer(self, limit):
         while True:
@@ -137,6 +151,12 @@ class _Worker:
                 return self._answers.get(timeout=0.5)
             except queue.Empty:
                 limit.check()
+
+    def _last_words(self):
+        """What compilers that end the process write before they do."""
+        self._listener.join()
+        failed = [line for line in self._errors if "Check failed" in line]
+        return f": {failed[-1].strip()}" if failed else ""
 
     def end(self):
         self.alive = False

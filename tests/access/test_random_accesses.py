@@ -138,10 +138,14 @@ class Writer:
         """Loads from or stores to memory around `pointer`."""
         k, draw = self.kernel, self.draw
         offset = k.to(draw(st.sampled_from(self.pool)), self.shape)
+        mask = k.to(self.condition(), self.shape) if draw(st.booleans()) else None
+        if mask is not None and draw(st.booleans()):
+            other = k.to(draw(st.sampled_from(self.pool)), self.shape)
+            offset = k.builder.value("arith.select", mask, offset, other)
+            mask = k.both(mask, k.to(self.condition(), self.shape))
         if draw(st.booleans()):
             offset = k.widen(offset, I64)
         target = k.point(pointer, offset)
-        mask = k.to(self.condition(), self.shape) if draw(st.booleans()) else None
         if draw(st.booleans()):
             k.load(target, mask)
         else:

@@ -158,6 +158,14 @@ def test_several_modules_of_stablehlo_go_into_one_file(run, kernels, tmp_path):
         assert np.array_equal(load_stablehlo(text, name).call(x, x), x + x)
 
 
+def test_a_function_of_64_bits_is_said_to_need_them(run, kernels):
+    """Without them, JAX would compute in 32 bits."""
+    needs = "needs 64-bit types: `jax.config.update"
+    options = ["--no-verify", "--launch"]
+    assert needs in run(kernels, *options, "add(i64[300], i64[300])").err
+    assert needs not in run(kernels, *options, ADD).err
+
+
 def test_auto_is_jax(run, kernels):
     options = ["--launch", ADD, "--no-verify"]
     assert run(kernels, *options, "--emit=auto").out == run(kernels, *options, "--emit=jax").out

@@ -200,14 +200,13 @@ class Kernel(Tiled):
             if self.draw(st.integers(0, 3)):
                 self.store(another)
                 continue
-            w.write(f"if {self.chosen()}:")
-            w.depth += 1
-            self.store(another)
-            w.depth -= 1
-            w.write("else:")
-            w.depth += 1
-            self.store(other)
-            w.depth -= 1
+            kept = len(w.terms)
+            for line, term in ((f"if {self.chosen()}:", another), ("else:", other)):
+                w.write(line)
+                w.depth += 1
+                self.store(term)
+                w.depth -= 1
+                del w.terms[kept:]  # what is named in a branch is not known after it
         if self.draw(st.integers(0, 3)) == 0:
             self.accumulate()
 

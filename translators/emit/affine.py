@@ -15,7 +15,15 @@ from translators.access.expression import (
     derived_in,
 )
 from translators.emit.emission import Emission
-from translators.emit.terms import PointerTerm, Term, common_batch, common_dims, constant, typed
+from translators.emit.terms import (
+    BatchAxis,
+    PointerTerm,
+    Term,
+    common_batch,
+    common_dims,
+    constant,
+    typed,
+)
 from translators.graph.types import I32, I64
 
 # Programs that a table of program ids may list.
@@ -143,15 +151,19 @@ def tabulated(e: Emission, program_id: Variable) -> Term:
         table = axes.table[..., program_id.axis]
         if table.size > _LONGEST_TABLE:
             raise TableError
-        varying = [
-            place for place in range(table.ndim) if (table != table.take([0], axis=place)).any()
-        ]
-        constant_places = tuple(set(range(table.ndim)) - set(varying))
-        for place in constant_places:
-            table = table.take([0], axis=place)
         counted = [e.programs[each] for each in axes.axes]
-        batch = frozenset(counted[place] for place in varying)
-        made = Term(text="", element=I32, batch=batch)  # type: ignore[arg-type]
+        places = [each.place for each in counted if isinstance(each, BatchAxis)]
+        # The dimensions of the table in the order of those of the array.
+        order = sorted(range(table.ndim), key=lambda each: -places[each])
+        table = table.transpose(order)
+        moving = []
+        for place, axis in enumerate(order):
+            if (table != table.take([0], axis=place)).any():
+                moving.append(counted[axis])
+            else:
+                table = table.take([0], axis=place)
+        batch = frozenset(each for each in moving if isinstance(each, BatchAxis))
+        made = Term(text="", element=I32, batch=batch)
         numbers = ", ".join(map(str, table.reshape(-1).tolist()))
         text = f"jnp.array([{numbers}], jnp.int32).reshape({made.array_shape})"
         e.memo[key] = made.like(e.writer.assign(text, str(program_id)))

@@ -1,0 +1,234 @@
+"""Functions that read sizes off their arguments: against those emitted for each size alone."""
+
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from pathlib import Path
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+pytest.importorskip("triton.language")
+
+from hypothesis import example, given, settings
+
+from translators.emit.general.fitting import Fitter
+from translators.emit.general.formula import Factor, Formula, number, product_of, size
+from translators.emit.general.template import template_of
+from translators.general_translation import generalized, translate_general
+from translators.resize.reading import families
+from translators.translation import load, translate
+from translators.triton.binding import bind
+from translators.triton.kernels import find_kernel
+from translators.triton.launch_text import parse_argument, parse_constant
+from translators.triton.launches import grid_of_three
+from translators.triton.loading import load_file
+
+HERE = Path(__file__).parent
+OURS = HERE / "general_kernels.py"
+COMMON = HERE.parent / "triton" / "kernels.py"
+
+
+def cdiv(count, block):
+    return -(-count // block)
+
+
+def launched(file, name, arguments, constants, grid):
+    kernel = find_kernel(load_file(file), name)
+    parsed = [parse_argument(text, buffer=index) for index, text in enumerate(arguments)]
+    parsed += [parse_constant(text) for text in constants]
+    return kernel, bind(kernel, parsed, grid=grid_of_three(grid))
+
+
+# Launches as functions of their sizes. A size of 1 is a constant for Triton, as in a real launch.
+
+
+def vector_add(n, block=256):
+    arrays = [f"{name}=f32[{n}]" for name in ("x_ptr", "y_ptr", "out_ptr")]
+    return launched(
+        COMMON, "vector_add", [*arrays, f"n={n}"], [f"BLOCK={block}"], (cdiv(n, block),)
+    )
+
+
+def softmax(rows, columns):
+    arguments = [f"out_ptr=f32[{rows},{columns}]", f"x_ptr=f32[{rows},{columns}]"]
+    arguments += [f"out_stride={columns}", f"x_stride={columns}", f"columns={columns}"]
+    return launched(COMMON, "softmax", arguments, ["BLOCK=64"], (rows,))
+
+
+def matmul(m, n, k):
+    arguments = [f"a_ptr=f32[{m},{k}]", f"b_ptr=f32[{k},{n}]", f"c_ptr=f32[{m},{n}]"]
+    arguments += [f"M={m}", f"N={n}", f"K={k}", f"stride_am={k}", "stride_ak=1"]
+    arguments += [f"stride_bk={n}", "stride_bn=1", f"stride_cm={n}", "stride_cn=1"]
+    constants = ["BLOCK_M=32", "BLOCK_N=32", "BLOCK_K=16", "ACTIVATION=none"]
+    return launched(COMMON, "matmul", arguments, constants, (cdiv(m, 32), cdiv(n, 32)))
+
+
+def layer_norm(rows, columns):
+    arguments = [f"x_ptr=f32[{rows},{columns}]", f"y_ptr=f32[{rows},{columns}]"]
+    arguments += [f"w_ptr=f32[{columns}]", f"b_ptr=f32[{columns}]"]
+    arguments += [f"mean_ptr=f32[{rows}]", f"rstd_ptr=f32[{rows}]"]
+    arguments += [f"stride={columns}", f"columns={columns}", "eps=1e-5"]
+    return launched(COMMON, "layer_norm", arguments, ["BLOCK=32"], (rows,))
+
+
+def gathered(elements, count):
+    arguments = [f"x_ptr=f32[{elements}]", f"index_ptr=i32[{count}]", f"out_ptr=f32[{count}]"]
+    return launched(
+        OURS, "gathered", [*arguments, f"count={count}"], ["BLOCK=32"], (cdiv(count, 32),)
+    )
+
+
+def gathered_rows(rows, count, width):
+    arguments = [f"x_ptr=f32[{rows},{width}]", f"index_ptr=i32[{count}]"]
+    arguments += [f"out_ptr=f32[{count},{width}]", f"width={width}"]
+    return launched(OURS, "gathered_rows", arguments, ["BLOCK=64"], (count,))
+
+
+def doubled_flat(rows, columns):
+    count = rows * columns
+    arguments = [f"x_ptr=f32[{rows},{columns}]", f"out_ptr=f32[{rows},{columns}]"]
+    return launched(
+        OURS, "doubled_flat", [*arguments, f"numel={count}"], ["BLOCK=128"], (cdiv(count, 128),)
+    )
+
+
+def transposed(rows, columns):
+    arguments = [f"x_ptr=f32[{rows},{columns}]", f"out_ptr=f32[{columns},{rows}]"]
+    arguments += [f"rows={rows}", f"columns={columns}"]
+    grid = (cdiv(rows, 16) * cdiv(columns, 16),)
+    return launched(OURS, "transposed", arguments, ["BLOCK=16"], grid)
+
+
+def heads_scaled(positions, heads):
+    arguments = [f"x_ptr=f32[{positions},{heads},16]", f"scale_ptr=f32[{heads}]"]
+    arguments += [f"out_ptr=f32[{positions},{heads},16]", f"heads={heads}"]
+    return launched(OURS, "heads_scaled", arguments, ["WIDTH=16"], (positions * heads,))
+
+
+def striding(count):
+    arguments = [f"x_ptr=f32[{count}]", f"out_ptr=f32[{count}]", f"count={count}"]
+    return launched(OURS, "striding", arguments, ["BLOCK=16"], (3,))
+
+
+def convolved(count):
+    arguments = [f"x_ptr=f32[{count}]", f"out_ptr=f32[{count}]", f"count={count}"]
+    return launched(OURS, "convolved", arguments, ["TAPS=5", "BLOCK=32"], (cdiv(count, 32),))
+
+
+def whole_blocks(count):
+    arguments = [f"x_ptr=f32[{count}]", f"out_ptr=f32[{count}]"]
+    return launched(OURS, "whole_blocks", arguments, ["BLOCK=32"], (cdiv(count, 32),))
+
+
+def block_pointer_copy(rows, columns):
+    arguments = [f"x_ptr=f32[{rows},{columns}]", f"out_ptr=f32[{columns},{rows}]"]
+    arguments += [f"rows={rows}", f"columns={columns}", f"stride={columns}"]
+    return launched(COMMON, "block_pointer_copy", arguments, ["BLOCK=16"], (cdiv(rows, 16),))
+
+
+def early_returns(blocks):
+    arguments = [f"x_ptr=f32[{16 * blocks}]", f"out_ptr=f32[{16 * blocks}]", "limit=3"]
+    return launched(COMMON, "early_returns", arguments, ["BLOCK=16"], (blocks,))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A launch of which a function is made, and the sizes for which that is to hold.
+
+    Attributes:
+      launch: gives the kernel and the launch for some sizes.
+      base: the sizes that the function is made from.
+      most: the greatest of each size to try.
+      reads: the parts of the text by which sizes are read.
+      tolerance: relative; 0 means bit for bit.
+    """
+
+    launch: object
+    base: tuple
+    most: tuple
+    reads: tuple = ()
+    tolerance: float = 0.0
+
+
+CASES = [
+    Case(vector_add, (1000,), (3000,), ("n = x_ptr.shape[0]", "(n,)")),
+    Case(vector_add, (1024,), (3000,), ("n = x_ptr.shape[0]",)),
+    Case(vector_add, (100,), (3000,), ("n = x_ptr.shape[0]",)),
+    Case(softmax, (5, 37), (90, 64), ("rows, columns = x_ptr.shape", "64 - columns"), 1e-6),
+    Case(matmul, (40, 50, 35), (150, 150, 90), ("M, K = a_ptr.shape", "N = b_ptr.shape[1]"), 2e-5),
+    Case(matmul, (64, 96, 32), (150, 150, 90), ("M, K = a_ptr.shape", "N = b_ptr.shape[1]"), 2e-5),
+    Case(layer_norm, (3, 100), (40, 150), ("rows, columns = x_ptr.shape",), 2e-5),
+    Case(gathered, (70, 100), (150, 150), ("count = index_ptr.shape[0]",)),
+    Case(gathered_rows, (11, 7, 50), (40, 40, 64), ("width",)),
+    Case(doubled_flat, (13, 50), (60, 60), ("rows, columns = x_ptr.shape",)),
+    Case(transposed, (20, 50), (60, 60), ("rows, columns = x_ptr.shape",)),
+    Case(heads_scaled, (9, 6), (20, 20), ("heads",)),
+    Case(striding, (100,), (500,), ("count = ",)),
+    Case(convolved, (100,), (300,), ("count = x_ptr.shape[0]",)),
+    Case(block_pointer_copy, (20, 50), (70, 70), ("rows, columns = x_ptr.shape",)),
+]
+
+
+def named(case):
+    return f"{case.launch.__name__}{case.base}"
+
+
+@cache
+def made(launch, base):
+    return translate_general(*launch(*base))
+
+
+def arrays_for(launch, function, seed):
+    """Random arrays for a function; integers are valid as indices of every first dimension."""
+    rng = np.random.default_rng(seed)
+    shapes = {array.name: array for array in launch.arrays}
+    least = shapes["x_ptr"].shape[0] if "x_ptr" in shapes else 1
+    found = []
+    for name in function.parameters:
+        array = shapes[name]
+        if array.dtype == "fp32":
+            found.append(rng.standard_normal(array.shape).astype(np.float32))
+        else:
+            found.append(rng.integers(0, least, array.shape).astype(np.int32))
+    return found
+
+
+def called(function, arrays):
+    import jax
+
+    found = jax.jit(load(function))(*arrays)
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+@settings(max_examples=6)
+@given(data=st.data())
+def test_one_function_gives_what_that_of_each_size_gives(case, data):
+    general = made(case.launch, case.base).function
+    sizes = [data.draw(st.integers(1, most)) for most in case.most]
+    kernel, launch = case.launch(*sizes)
+    special = translate(kernel, launch).function
+    # What arrays held before may matter to the one for all sizes, and to no one else.
+    arrays = dict(zip(general.parameters, arrays_for(launch, general, sum(sizes)), strict=True))
+    found = called(general, [arrays[name] for name in general.parameters])
+    given_ = {
+        **dict(zip(special.parameters, arrays_for(launch, special, 0), strict=True)),
+        **arrays,
+    }
+    wanted = called(special, [given_[name] for name in special.parameters])
+    assert general.results == special.results
+    for one, other in zip(found, wanted, strict=True):
+        if case.tolerance:
+            np.testing.assert_allclose(one, other, rtol=case.tolerance, atol=case.tolerance)
+        else:
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_sizes_are_read_off_arguments(case):
+    function = made(case.launch, case.base).function
+    for text in case.reads:
+        assert text in function.source, function.source
+    assert any("holds for other sizes too" in note.text for note in function.notes)
