@@ -196,7 +196,11 @@ class Emission:
                     self.writer.location,
                 )
             found = self.env[value] = self._known(value)
-        assert isinstance(found, Term), value
+        if isinstance(found, PointerTerm):
+            raise UnsupportedError(
+                "pointers are put together here, which has no form in JAX yet",
+                self.writer.location,
+            )
         return found
 
     def pointer(self, value: Value, op: Op) -> PointerTerm:

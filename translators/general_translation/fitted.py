@@ -12,7 +12,7 @@ from translators.emit.general.writing import Bounds, General, Taken
 from translators.emit.jax import JaxFunction
 from translators.general_translation.confirming import UnknownError, problem
 from translators.general_translation.resized import (
-    OutgrownError,
+    AnotherTextError,
     Resized,
     UnlikeError,
     require_as_good,
@@ -74,15 +74,18 @@ class Fitted:
         for sizes in launches:
             translation = self._resized.translated(sizes)
             require_as_good(self._resized.base, translation)
+            if translation.function.parameters != self._resized.base.function.parameters:
+                self._others.append(sizes)
+                continue
             found = template(translation.function)
             same = known.setdefault(found.key, [])
             same.append((sizes, found))
             if len(same) == _FITTED:
                 break
             if len(known) > _MOST_TEXTS:
-                raise UnlikeError("launches of other sizes are translated to other texts")
+                raise AnotherTextError("launches of other sizes are translated to other texts")
         else:
-            raise UnlikeError("launches of other sizes are translated to other texts")
+            raise AnotherTextError("launches of other sizes are translated to other texts")
         self._others += [sizes for each in known.values() if each is not same for sizes, _ in each]
         return same[0][1], [sizes for sizes, _ in same], [each.numbers for _, each in same]
 
@@ -113,7 +116,7 @@ class Fitted:
         """Makes sure of large sizes.
 
         Raises:
-          OutgrownError: they have another text.
+          AnotherTextError: they have another text.
         """
         for name in list(self._bounds):
             if self._bounds[name].most is not None:
@@ -123,7 +126,9 @@ class Fitted:
                 if sizes is not None and self._same_text(sizes):
                     break
             else:
-                raise OutgrownError(f"a launch with a large `{name}` is translated to another text")
+                raise AnotherTextError(
+                    f"a launch with a large `{name}` is translated to another text"
+                )
 
     def tell_apart(self) -> None:
         """Makes sure that small scalars are sizes, and do not have the value of one by chance.

@@ -20,8 +20,8 @@ class UnlikeError(Exception):
     """Launches of other sizes are not translated alike; the message is a clause."""
 
 
-class OutgrownError(UnlikeError):
-    """Launches of much larger sizes are not."""
+class AnotherTextError(UnlikeError):
+    """Their text is another one; that of larger sizes may be the same for all."""
 
 
 class Budget:
@@ -119,9 +119,9 @@ def require_as_good(base: Translation, other: Translation) -> None:
       UnlikeError: it does not.
     """
     one, two = base.function, other.function
-    if one.parameters != two.parameters:
-        names = ", ".join(f"`{each}`" for each in set(one.parameters) ^ set(two.parameters))
-        raise UnlikeError(f"for other sizes it matters otherwise what {names} held before")
+    more = [f"`{each}`" for each in two.parameters if each not in one.parameters]
+    if more:
+        raise UnlikeError(f"for other sizes it matters what {', '.join(more)} held before")
     if (one.results, one.scalars, one.wide) != (two.results, two.scalars, two.wide):
         raise UnlikeError("for other sizes the function gives or needs something else")
     pairs = zip(base.analysis.accesses, other.analysis.accesses, strict=True)

@@ -9,7 +9,7 @@ from translators.emit.emission import Note
 from translators.emit.general.writing import Bounds
 from translators.emit.jax import JaxFunction
 from translators.general_translation.fitted import Fitted
-from translators.general_translation.resized import Budget, OutgrownError, Resized, UnlikeError
+from translators.general_translation.resized import AnotherTextError, Budget, Resized, UnlikeError
 from translators.resize.choosing import Range, bounds_of, programs_alone
 from translators.resize.family import Family, block_sizes
 from translators.resize.reading import families
@@ -172,7 +172,7 @@ class Search:
                 fitted.tell_apart()
                 fitted.confirm()
                 return fitted.function()
-            except OutgrownError as error:
+            except AnotherTextError as error:
                 reason = error
             except UnlikeError as error:
                 return error

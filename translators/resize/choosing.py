@@ -16,6 +16,9 @@ _USUAL_BLOCK = 16
 _GREATEST_ALIGNMENT = 16
 # Programs of a launch with one large size, of which the analysis lists every one.
 _MOST_PROGRAMS = 1 << 15
+# Elements of an array in launches that formulas are fitted to, and how far sizes shrink for that.
+_MOST_ELEMENTS = 1 << 28
+_SMALLEST = 1 << 8
 # Elements of arrays that share memory, of which each is looked at.
 MOST_SHARED = 1 << 18
 LARGEST = 1 << 30
@@ -64,6 +67,21 @@ def fitting_sizes(
       bounds: of each size that is changed.
       scale: by how much larger those are that nothing bounds and programs are not as many as.
     """
+    smaller = 1
+    while True:
+        found = _generic_sizes(family, bounds, scale / smaller)
+        largest = max(
+            prod(array.shape) for sizes in found for array in family.resized(sizes).arrays
+        )
+        if largest <= _MOST_ELEMENTS or smaller > _SMALLEST:
+            return found
+        smaller *= 2
+
+
+def _generic_sizes(
+    family: Family, bounds: Mapping[str, Bounds], scale: float
+) -> list[dict[str, int]]:
+    """Such sizes, whatever the arrays' sizes are then."""
     ranked = sorted(bounds, key=lambda name: family.sizes[name])
     counted = programs_alone(family)
     largest = max(block_sizes(family.launch), default=_USUAL_BLOCK)

@@ -80,12 +80,7 @@ class HostStorage:
 
     def array(self, offset: int, shape: Sequence[int], strides: Sequence[int]) -> "HostArray":
         """A view of this memory, placed in elements."""
-        size = self._values.itemsize
-        steps = tuple(stride * size for stride in strides)
-        # NumPy cannot make such views of types that it does not know itself.
-        plain = self._values[offset:].view(f"u{size}")
-        view = np.lib.stride_tricks.as_strided(plain, tuple(shape), steps)
-        return HostArray(view.view(self._values.dtype), self._values)
+        return HostArray(strided(self._values[offset:], shape, strides), self._values)
 
 
 class HostArray:
@@ -214,6 +209,17 @@ class HostArray:
 
     def __len__(self) -> int:
         return len(self.values)
+
+
+def strided(
+    memory: np.ndarray[Any, Any], shape: Sequence[int], strides: Sequence[int]
+) -> np.ndarray[Any, Any]:
+    """A view of one-dimensional memory, with strides in elements."""
+    size = memory.itemsize
+    # NumPy cannot make such views of types that it does not know itself.
+    plain = memory.view(f"u{size}")
+    steps = tuple(stride * size for stride in strides)
+    return np.lib.stride_tricks.as_strided(plain, tuple(shape), steps).view(memory.dtype)
 
 
 def example_array(argument: ArrayArgument, rng: np.random.Generator) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from translators.graph.evaluator import Argument, ArrayDescriptor, ArrayPointer
 from translators.graph.numerics import Array
-from translators.triton.host_arrays import NUMPY_DTYPES
+from translators.triton.host_arrays import NUMPY_DTYPES, strided
 from translators.triton.kernel_graph import kernel_parameters
 from translators.triton.launches import (
     ArrayArgument,
@@ -56,8 +56,7 @@ class View:
         """The array, in its logical shape, as a view of the storage."""
         if 0 in self.array.shape:
             return np.zeros(self.array.shape, storage.dtype)
-        steps = tuple(stride * storage.itemsize for stride in self.array.strides)
-        return np.lib.stride_tricks.as_strided(storage[self.offset :], self.array.shape, steps)
+        return strided(storage[self.offset :], self.array.shape, self.array.strides)
 
     def values(self, storage: Array) -> Array:
         """A row-major copy of the array."""

@@ -102,7 +102,7 @@ class General:
             new = [name for name in singles if name is not None and name not in known]
             variables = [names[Factor((name,))] for name in new]
             known.update(new)
-            if len(new) == rank == len(set(new)):
+            if rank and len(new) == rank == len(set(new)):
                 yield f"if {argument}.ndim != {rank}:"
                 message = f"`{taken.name}` must have {rank} dimensions, not {{{argument}.ndim}}"
                 if rank == 1:
@@ -208,6 +208,7 @@ def _in_words(names: Mapping[Factor, str]) -> dict[Factor, str]:
 
 
 def _tupled(parts: Sequence[str]) -> str:
+    """A tuple as Python writes it."""
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
 
 
