@@ -69,12 +69,12 @@ def striding(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def first_columns(x_ptr, out_ptr, kept, columns, BLOCK: tl.constexpr):
-    """The first `kept` columns of each row count; what number that is, sizes do not say."""
-    places = tl.arange(0, BLOCK)
-    row = tl.program_id(0)
-    values = tl.load(x_ptr + row * columns + places, mask=places < columns, other=0.0)
-    tl.store(out_ptr + row, tl.sum(tl.where(places < kept, values, 0.0), axis=0))
+def picked_column(x_ptr, out_ptr, which, rows, columns, BLOCK: tl.constexpr):
+    """One column; which one, sizes do not say."""
+    places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = places < rows
+    values = tl.load(x_ptr + places * columns + which, mask=mask)
+    tl.store(out_ptr + places, values, mask=mask)
 
 
 @triton.jit

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cache
-from math import prod
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -11,12 +10,12 @@ import pytest
 
 pytest.importorskip("triton.language")
 
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 
 from translators.emit.general.fitting import Fitter
 from translators.emit.general.formula import Factor, Formula, number, product_of, size
 from translators.emit.general.template import template_of
-from translators.general_translation import generalized, translate_general
+from translators.general_translation import translate_general
 from translators.resize.reading import families
 from translators.translation import load, translate
 from translators.triton.binding import bind
@@ -101,6 +100,12 @@ def transposed(rows, columns):
     return launched(OURS, "transposed", arguments, ["BLOCK=16"], grid)
 
 
+def picked_column(rows, columns, which):
+    arguments = [f"x_ptr=f32[{rows},{columns}]", f"out_ptr=f32[{rows}]"]
+    arguments += [f"which={which}", f"rows={rows}", f"columns={columns}"]
+    return launched(OURS, "picked_column", arguments, ["BLOCK=16"], (cdiv(rows, 16),))
+
+
 def heads_scaled(positions, heads):
     arguments = [f"x_ptr=f32[{positions},{heads},16]", f"scale_ptr=f32[{heads}]"]
     arguments += [f"out_ptr=f32[{positions},{heads},16]", f"heads={heads}"]
@@ -109,7 +114,7 @@ def heads_scaled(positions, heads):
 
 def striding(count):
     arguments = [f"x_ptr=f32[{count}]", f"out_ptr=f32[{count}]", f"count={count}"]
-    return launched(OURS, "striding", arguments, ["BLOCK=16"], (3,))
+    return launched(OURS, "striding", arguments, ["BLOCK=16"], (7,))
 
 
 def convolved(count):
@@ -165,7 +170,7 @@ CASES = [
     Case(doubled_flat, (13, 50), (60, 60), ("rows, columns = x_ptr.shape",)),
     Case(transposed, (20, 50), (60, 60), ("rows, columns = x_ptr.shape",)),
     Case(heads_scaled, (9, 6), (20, 20), ("heads",)),
-    Case(striding, (100,), (500,), ("count = ",)),
+    Case(striding, (500,), (900,), ("count = x_ptr.shape[0]",)),
     Case(convolved, (100,), (300,), ("count = x_ptr.shape[0]",)),
     Case(block_pointer_copy, (20, 50), (70, 70), ("rows, columns = x_ptr.shape",)),
 ]
@@ -231,4 +236,187 @@ def test_sizes_are_read_off_arguments(case):
     function = made(case.launch, case.base).function
     for text in case.reads:
         assert text in function.source, function.source
-    assert any("holds for other sizes too" in note.text for note in function.notes)
+    assert is_general(function)
+
+
+def is_general(function):
+    return any("holds for other sizes too" in note.text for note in function.notes)
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_the_launch_itself_is_one_of_its_family(case):
+    _, launch = case.launch(*case.base)
+    for family in families(launch):
+        assert family.resized({}) == launch
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_numbers_put_back_into_a_template_give_the_text_again(case):
+    function = translate(*case.launch(*case.base)).function
+    template = template_of(function)
+    lines = list(template.body(template.numbers, {}))
+    assert lines == function.source.splitlines()[-len(lines) :]
+
+
+def test_other_shapes_than_it_is_for_are_refused():
+    import jax.numpy as jnp
+
+    function = load(made(softmax, (5, 37)).function)
+    with pytest.raises(ValueError, match="`columns` must be at most 64, not 65"):
+        function(jnp.ones((5, 65)))
+    with pytest.raises(ValueError, match="`x_ptr` must have 2 dimensions, not 1"):
+        function(jnp.ones(5))
+    with pytest.raises(ValueError, match="from 1 to"):
+        function(jnp.ones((5, 0)))
+    function = load(made(matmul, (40, 50, 35)).function)
+    with pytest.raises(ValueError, match=r"`b_ptr` must have the shape \(K, N\), not \(7, 5\)"):
+        function(jnp.ones((4, 6)), jnp.ones((7, 5)))
+
+
+@pytest.mark.parametrize(
+    ("launch", "base", "block"), [(whole_blocks, (96,), 32), (early_returns, (5,), 16)]
+)
+def test_where_no_mask_is_blocks_must_be_whole(launch, base, block):
+    import jax.numpy as jnp
+
+    function = made(launch, base).function
+    assert is_general(function), function.notes
+    arrays = [jnp.arange(9.0 * block)] * len(function.parameters)
+    count = 9 * block if launch is whole_blocks else 9
+    special = translate(*launch(count)).function
+    assert special.parameters == function.parameters
+    for one, other in zip(called(function, arrays), called(special, arrays), strict=True):
+        np.testing.assert_array_equal(one, other)
+    arrays = [jnp.arange(9.0 * block + 1)] * len(function.parameters)
+    with pytest.raises(ValueError, match=f"must be a multiple of {block}, not {9 * block + 1}"):
+        load(function)(*arrays)
+
+
+def test_a_scalar_with_the_value_of_a_size_by_chance_is_not_taken_for_it():
+    import jax.numpy as jnp
+
+    function = made(picked_column, (6, 50, 6)).function
+    assert "x_ptr.shape != (6, columns)" in function.source, function.source
+    assert "      which: 6\n" in function.source, function.source
+    with pytest.raises(ValueError, match=r"must have the shape \(6, columns\)"):
+        load(function)(jnp.ones((7, 50)))
+    with pytest.raises(ValueError, match="`columns` must be at least 7, not 6"):
+        load(function)(jnp.ones((6, 6)))
+    found = load(function)(jnp.arange(6 * 40.0).reshape(6, 40))
+    np.testing.assert_array_equal(found, np.arange(6) * 40.0 + 6)
+
+
+def test_what_no_argument_says_stays_as_it_was_and_the_docstring_says_so():
+    function = made(picked_column, (20, 50, 6)).function
+    assert "rows, columns = x_ptr.shape" in function.source, function.source
+    assert "      which: 6\n" in function.source, function.source
+
+
+def test_what_cannot_be_for_other_sizes_is_as_before_and_says_why():
+    # A program more or less would leave elements as they were, whatever the sizes.
+    arguments = ["x_ptr=f32[100]", "out_ptr=f32[100]", "count=90"]
+    kernel, launch = launched(OURS, "striding", arguments, ["BLOCK=16"], (7,))
+    special = translate(kernel, launch).function
+    function = translate_general(kernel, launch).function
+    assert function.source == special.source
+    (note,) = (note for note in function.notes if note not in special.notes)
+    assert note.text.startswith("holds for the sizes of its launch alone: ")
+
+
+def test_the_docstring_says_which_launches_it_is_for():
+    source = made(matmul, (40, 50, 35)).function.source
+    for line in (
+        "a_ptr: float32[M, K].",
+        "grid: ceil(M / 32), ceil(N / 32)",
+        "stride_bk: N",
+        "c_ptr: shape M, N",
+        "BLOCK_K: 16",
+    ):
+        assert f"      {line}\n" in source, source
+    assert "Made for" not in source
+
+
+def test_equal_sizes_are_one_unless_other_launches_tell_them_apart():
+    kernel, launch = matmul(64, 64, 64)
+    square = translate_general(kernel, launch).function
+    assert "if b_ptr.shape != (M, M)" in square.source, square.source
+    _, other = matmul(96, 64, 32)
+    _, third = matmul(64, 40, 64)
+    free = translate_general(kernel, launch, [other, third]).function
+    assert "M, K = a_ptr.shape" in free.source, free.source
+    assert "N = b_ptr.shape[1]" in free.source, free.source
+
+
+def test_other_launches_refute_what_holds_by_chance():
+    _, launch = vector_add(512)
+    _, other = vector_add(700)
+    found = [family.grid[0] for family in families(launch, [other])]
+    assert found == [product_of((Factor(("n",), 256),))]
+
+
+# Formulas
+
+
+SIZES = [{"n": 101, "m": 307}, {"n": 137, "m": 541}, {"n": 211, "m": 409}, {"n": 263, "m": 811}]
+BLOCKS = (16, 64)
+
+
+def factors():
+    single = st.builds(lambda name: Factor((name,)), st.sampled_from(["m", "n"]))
+    blocks = st.builds(
+        lambda name, block: Factor((name,), block),
+        st.sampled_from(["m", "n"]),
+        st.sampled_from(BLOCKS),
+    )
+    return st.one_of(single, blocks)
+
+
+@given(chosen=st.lists(factors(), min_size=1, max_size=2), by=st.sampled_from([1, -1, 16, 64]))
+def test_products_are_found_from_their_values(chosen, by):
+    formula = product_of(chosen, by)
+    found = Fitter(SIZES, BLOCKS).formula(tuple(map(formula.value, SIZES)))
+    assert found is not None
+    elsewhere = {"n": 1013, "m": 77}
+    assert found.value(elsewhere) == formula.value(elsewhere)
+
+
+@given(name=st.sampled_from(["m", "n"]), block=st.sampled_from(BLOCKS))
+def test_padding_is_found_from_its_values(name, block):
+    blocks = product_of((Factor((name,), block),), block)
+    values = tuple(blocks.value(sizes) - sizes[name] for sizes in SIZES)
+    found = Fitter(SIZES, BLOCKS).formula(values)
+    assert found is not None
+    assert (
+        found.value({"n": 1013, "m": 77})
+        == {"n": 1013, "m": 77}[name] // -block * -block
+        - {
+            "n": 1013,
+            "m": 77,
+        }[name]
+    )
+
+
+@given(
+    values=st.tuples(*[st.integers(1, 2000)] * len(SIZES)).filter(lambda each: len(set(each)) > 1)
+)
+def test_a_formula_gives_every_value_that_it_was_found_from(values):
+    found = Fitter(SIZES, BLOCKS).formula(values)
+    assert found is None or tuple(map(found.value, SIZES)) == values
+
+
+@given(
+    terms=st.lists(st.tuples(st.lists(factors(), max_size=2), st.integers(-9, 9))),
+    by=st.integers(-9, 9),
+)
+def test_the_text_of_a_formula_is_what_it_is(terms, by):
+    formula = number(by)
+    for chosen, coefficient in terms:
+        if chosen and coefficient:
+            formula = Formula(
+                terms=(*formula.terms, (tuple(sorted(chosen)), coefficient)), offset=by
+            )
+    names = {each: f"f{index}" for index, each in enumerate(sorted(formula.factors))}
+    values = {name: factor.value(SIZES[0]) for factor, name in names.items()}
+    assert eval(formula.text(names), values) == formula.value(SIZES[0])
+    product = formula.times(size("n"))
+    assert product.value(SIZES[0]) == formula.value(SIZES[0]) * SIZES[0]["n"]

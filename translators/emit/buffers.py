@@ -130,11 +130,11 @@ def flat_problem(fact: ArrayFact) -> str:
     """Why the memory of an array is no padded form of it, as a clause; empty where it is."""
     if any(stride < 0 for stride in fact.strides):
         return "has a negative stride"
-    inner = 1
+    step, reach = 1, 1
     for _, size, stride in reversed(_levels(fact)):
-        if stride < inner or stride % inner:
+        if stride < reach or stride % step:
             return "has strides that do not nest"
-        inner = stride * size
+        step, reach = stride, stride * size
     return ""
 
 

@@ -228,13 +228,13 @@ class _Maker:
         keywords = [f"{name}={_default(self._scalars[name].value)}" for name in scalars]
         signature = ", ".join([*parameters, *(["*", *keywords] if keywords else [])])
         lines = [f'"""{self._title()}"""', ""]
-        imports = _imports(text, self._writer.helpers)
-        lines += [*imports, ""] if imports else []
+        lines += [*_imports(text, self._writer.helpers), ""]
         for helper in self._writer.helpers:
             lines += ["", HELPERS[helper].strip(), ""]
         lines += ["", *laid_out(f"def {self._name}({signature}):", "")]
         lines += [textwrap.indent(f'"""{self._docstring(taken, written, scalars)}"""', "    ")]
         lines += _checks([(first[key], e.buffers.states[key].fact) for key in taken])
+        lines += _converted(body, [first[key] for key in taken if key in written])
         wide = any(is_wide_text(line) for line in body)
         source = "\n".join([*lines, *body, ""])
         facts = [e.buffers.states[key].fact for key in taken]
@@ -289,21 +289,32 @@ def _imports(text: str, helpers: Mapping[str, None]) -> list[str]:
     found = []
     if "jax." in whole.replace("jax.numpy", ""):
         found.append("import jax")
-    if "jnp." in whole:
-        found.append("import jax.numpy as jnp")
+    found.append("import jax.numpy as jnp")
     if "lax." in whole:
         found.append("from jax import lax")
     return found
 
 
 def _checks(arrays: list[tuple[str, ArrayFact]]) -> list[str]:
-    """The function refuses what it was not specialised on."""
+    """The function refuses what it was not made for: first other shapes, then other elements."""
     lines = []
     for name, fact in arrays:
         message = f"`{name}` must have the shape {fact.shape}, not {{{name}.shape}}"
         lines.append(f"    if {name}.shape != {fact.shape}:")
         lines += laid_out(f'raise ValueError(f"{message}")', "        ")
+    for name, fact in arrays:
+        element = "bool_" if fact.dtype == "bool" else fact.dtype
+        message = f"`{name}` must hold {fact.dtype}, not {{{name}.dtype}}"
+        lines.append(f"    if {name}.dtype != jnp.{element}:")
+        lines += laid_out(f'raise TypeError(f"{message}")', "        ")
     return lines
+
+
+def _converted(body: list[str], names: list[str]) -> list[str]:
+    """Statements for arrays that are changed at some places, which NumPy's cannot be."""
+    if not any(".at[" in line for line in body):
+        return []
+    return [f"    {name} = jnp.asarray({name})" for name in names]
 
 
 def _program_axes(analysis: Analysis) -> dict[Variable, BatchAxis | Term]:

@@ -18,7 +18,7 @@ _CHANGES = {
     "min": "jnp.minimum",
     "umax": "jnp.maximum",
     "umin": "jnp.minimum",
-    "exch": "lambda old, new: new",
+    "exch": "_replaced",
 }
 
 
@@ -31,8 +31,7 @@ def atomic_update(e: Emission, op: Op) -> None:
 
 def compare_and_swap(e: Emission, op: Op) -> None:
     """`tt.atomic_cas`: compares the bits."""
-    change = "lambda old, expected, new: jnp.where(old == expected, new, old)"
-    _update(e, op, change, tuple(op.operands[1:3]), None, bits=True)
+    _update(e, op, "_swapped", tuple(op.operands[1:3]), None, bits=True)
 
 
 def _update(
@@ -65,6 +64,8 @@ def _update(
         flat = f"lax.bitcast_convert_type({flat}, jnp.uint{width})"
         values = [f"lax.bitcast_convert_type({each}, jnp.uint{width})" for each in values]
     helper = e.writer.helper("_update_in_order")
+    if change.startswith("_"):
+        e.writer.helper(change)
     arrays = ", ".join(values)
     text = f"{helper}({flat}, {typed(index)}, ({arrays},), {change})"
     changed, old = e.writer.unpack(text, (f"{state.fact.name}_flat", op.result.name or "old"))

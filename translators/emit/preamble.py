@@ -69,6 +69,16 @@ def _scan(combine, values, axis, reverse):
 
     return lax.associative_scan(pair, tuple(values), reverse=reverse, axis=axis)
 ''',
+        "_replaced": '''
+def _replaced(old, new):
+    """An exchange."""
+    return new
+''',
+        "_swapped": '''
+def _swapped(old, expected, new):
+    """A comparison and a swap where it holds."""
+    return jnp.where(old == expected, new, old)
+''',
         "_update_in_order": '''
 def _update_in_order(flat, index, values, change):
     """Changes elements one after another; gives the array, and what was there before each."""

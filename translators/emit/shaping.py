@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from translators.access.expression import ProgramId, of
 from translators.emit.affine import affine_term
-from translators.emit.emission import Emission, Rule
+from translators.emit.emission import Emission, Note, Rule
 from translators.emit.terms import (
     PointerTerm,
     Term,
@@ -277,9 +277,10 @@ def _nothing(e: Emission, op: Op) -> None:
     """Does nothing to values."""
 
 
-def _print(e: Emission, op: Op) -> None:
-    # A translation computes what the kernel computes; what it prints is for its own debugging.
-    _nothing(e, op)
+def _left_out(e: Emission, op: Op) -> None:
+    """What a kernel says to the person who debugs it is no part of what it computes."""
+    line = op.location.line if op.location else 0
+    e.notes.append(Note(text=f"`{op.name}` is left out", line=line))
 
 
 _TABLE: dict[str, Rule] = {
@@ -299,8 +300,8 @@ _TABLE: dict[str, Rule] = {
     "tt.histogram": _histogram,
     "tt.get_program_id": _program_id,
     "tt.get_num_programs": _count_of_programs,
-    "tt.assert": _nothing,
-    "tt.print": _print,
+    "tt.assert": _left_out,
+    "tt.print": _left_out,
     "llvm.intr.assume": _nothing,
     "tt.grid_dependency_launch_dependents": _nothing,
     "tt.grid_dependency_wait": _nothing,

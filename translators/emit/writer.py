@@ -55,7 +55,7 @@ class Writer:
         if text not in self._hoisted:
             name = self.fresh(hint or "t")
             block = self._homes.get(home, self._open[0])
-            block.append(Statement((name,), text, self.location, bool(hint)))
+            block.append(Statement((name,), text, self.location))
             self._homes[name] = block
             self._hoisted[text] = name
         return self._hoisted[text]

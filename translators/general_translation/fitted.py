@@ -1,6 +1,6 @@
 """Functions that are fitted to the translations of several launches, and tried on others."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -12,6 +12,7 @@ from translators.emit.general.writing import Bounds, General, Taken
 from translators.emit.jax import JaxFunction
 from translators.general_translation.confirming import UnknownError, problem
 from translators.general_translation.resized import (
+    AmbiguousError,
     AnotherTextError,
     Resized,
     UnlikeError,
@@ -33,13 +34,12 @@ from translators.triton.launches import ArrayArgument, ConstantArgument
 
 _REACHES = (1 << 30, 1 << 20, 1 << 14)
 _MOST_LITERALS = 8
+_MOST_LEAST = 3
 _FITTED = 4
 _MOST_TEXTS = 2
 # A launch with more is left to whoever verifies it.
 _MOST_PROGRAMS = 4096
 _MOST_ELEMENTS = 1 << 22
-# A scalar up to this may have the value of a size by chance.
-_LIKELY_BY_CHANCE = 16
 
 
 class Fitted:
@@ -131,16 +131,17 @@ class Fitted:
                 )
 
     def tell_apart(self) -> None:
-        """Makes sure that small scalars are sizes, and do not have the value of one by chance.
+        """Makes sure that scalars are sizes, and do not have the value of one by chance.
 
         Raises:
-          UnlikeError: the kernel would do as well if a scalar were a number of its own.
+          AmbiguousError: the kernel would do as well if a scalar were a number of its own.
         """
         sizes = fitting_sizes(self._family, self._bounds, self._scale)[0]
         tied = self._resized.translated(sizes)
+        strides = {each for array in self._family.arrays.values() for each in array.strides}
         for name, formula in self._family.scalars.items():
             size = formula.single
-            if size not in self._bounds or self._family.sizes[size] > _LIKELY_BY_CHANCE:
+            if size not in self._bounds or formula in strides:
                 continue
             apart = self._family.keeping([name]).resized(sizes)
             try:
@@ -150,7 +151,8 @@ class Fitted:
                 continue
             if text(other) != text(tied):
                 value = self._family.sizes[size]
-                raise UnlikeError(f"`{name}` may be the size {value}, or always {value}")
+                message = f"`{name}` may be the size {value}, or always {value}"
+                raise AmbiguousError(message, size)
 
     def confirm(self) -> None:
         """Tries the function on sizes that are unusual.
@@ -158,16 +160,13 @@ class Fitted:
         Raises:
           UnlikeError: it is wrong for some of them, or nobody knows.
         """
-        formulas = [each for each in self._written if isinstance(each, Formula)]
-        cases = unusual_sizes(self._family, self._bounds, [*formulas, *self._family.grid])
-        others = (("single other sizes", sizes) for sizes in self._others)
-        for what, sizes in (*others, *cases):
-            if self._same_text(sizes):
-                continue
-            try:
-                wrong = self._problem(sizes)
-            except UnknownError as error:
-                wrong = str(error)
+        for sizes in self._others:
+            self._require("single other sizes", sizes)
+        least = self._least()
+        if least:
+            self._bounds[least[0]] = replace(self._bounds[least[0]], least=least[1])
+        for what, sizes in self._unusual():
+            wrong = self._wrong(sizes)
             if wrong and what == ONES:
                 # The next case has no size below this.
                 self._bounds = {
@@ -177,6 +176,38 @@ class Fitted:
             elif wrong:
                 raise UnlikeError(f"for {what} it is not shown to be right: {wrong}")
         self._confirm_own()
+
+    def _unusual(self) -> Iterator[tuple[str, dict[str, int]]]:
+        formulas = [each for each in self._written if isinstance(each, Formula)]
+        return unusual_sizes(self._family, self._bounds, [*formulas, *self._family.grid])
+
+    def _least(self) -> tuple[str, int] | None:
+        """A size with what it must be at least, where small sizes are wrong and that helps."""
+        _, small = next(self._unusual())
+        if not self._wrong(small):
+            return None
+        literals = sorted({each for each in self._written if isinstance(each, int)})
+        for name, value in small.items():
+            own = self._family.sizes[name]
+            choices = [each for each in literals if value < each < own][:_MOST_LEAST]
+            for least in (*choices, own):
+                if self._bounds[name].step == 1 and not self._wrong({**small, name: least}):
+                    return name, least
+        return None
+
+    def _require(self, what: str, sizes: Sizes) -> None:
+        wrong = self._wrong(sizes)
+        if wrong:
+            raise UnlikeError(f"for {what} it is not shown to be right: {wrong}")
+
+    def _wrong(self, sizes: Sizes) -> str:
+        """Why a launch of these sizes is not shown to be right; empty if it is."""
+        if self._same_text(sizes):
+            return ""
+        try:
+            return self._problem(sizes)
+        except UnknownError as error:
+            return str(error)
 
     def _confirm_own(self) -> None:
         alone = programs_alone(self._family)
@@ -226,7 +257,7 @@ class Fitted:
             ],
             fixed=fixed,
             bounds=self._bounds,
-            promises=list(_promises(family, function)),
+            promises=list(_promises(family, function, self._bounds)),
         ).source()
         free = ", ".join(f"`{name}`" for name in self._bounds)
         notes = [*function.notes, Note(text=f"holds for other sizes too, of {free}")]
@@ -248,13 +279,13 @@ def _elements(array: ArrayArgument) -> int:
 
 
 def _promises(
-    family: Family, function: JaxFunction
+    family: Family, function: JaxFunction, free: Collection[str]
 ) -> Iterator[tuple[str, str, Sequence[Formula]]]:
     """What the docstring says of the launches."""
     axes = max((axis for axis, each in enumerate(family.grid) if each != number(1)), default=0)
     yield "grid", "", family.grid[: axes + 1]
     for name, formula in family.scalars.items():
-        if formula.single != name:
+        if formula.single != name or name not in free:
             yield name, "", (formula,)
     for array in family.launch.arrays:
         shaped = family.arrays[array.name]

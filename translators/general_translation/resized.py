@@ -24,11 +24,32 @@ class AnotherTextError(UnlikeError):
     """Their text is another one; that of larger sizes may be the same for all."""
 
 
+class AmbiguousError(UnlikeError):
+    """A scalar may be a size or a number of its own.
+
+    Args:
+      message: a clause.
+      size: the size.
+    """
+
+    def __init__(self, message: str, size: str) -> None:
+        super().__init__(message)
+        self.size = size
+
+
 class Budget:
-    """How many more launches may be translated."""
+    """How many more launches may be translated.
+
+    Args:
+      left: that number.
+    """
 
     def __init__(self, left: int) -> None:
         self._left = left
+
+    def add(self, more: int) -> None:
+        """Gives some more."""
+        self._left = max(0, self._left) + more
 
     @property
     def spent(self) -> bool:
@@ -57,8 +78,7 @@ class Resized:
 
     def __init__(self, translation: Translation, family: Family, budget: Budget) -> None:
         self.base = translation
-        # What the function takes by name is data, and no size.
-        self.family = family.keeping(translation.function.scalars)
+        self.family = family
         self._budget = budget
         self._translated: dict[tuple[tuple[str, int], ...], Translation] = {}
 

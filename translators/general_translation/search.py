@@ -9,7 +9,13 @@ from translators.emit.emission import Note
 from translators.emit.general.writing import Bounds
 from translators.emit.jax import JaxFunction
 from translators.general_translation.fitted import Fitted
-from translators.general_translation.resized import AnotherTextError, Budget, Resized, UnlikeError
+from translators.general_translation.resized import (
+    AmbiguousError,
+    AnotherTextError,
+    Budget,
+    Resized,
+    UnlikeError,
+)
 from translators.resize.choosing import Range, bounds_of, programs_alone
 from translators.resize.family import Family, block_sizes
 from translators.resize.reading import families
@@ -19,7 +25,8 @@ from translators.triton.launches import Launch
 
 # What is emitted and tried for one kernel is bounded, whatever it consists of.
 _MOST_TRANSLATIONS = 40
-_MOST_SINGLY = 2
+_MOST_SINGLY = 24
+_FAMILIES_SINGLY = 2
 _WAYS = 6
 # Short loops are written otherwise than long ones.
 _SCALES = (1, 16)
@@ -46,11 +53,11 @@ def translate_general(kernel: Any, launch: Launch, others: Sequence[Launch] = ()
 def generalized(translation: Translation, others: Sequence[Launch] = ()) -> Translation:
     """The translation with a function that holds for launches of other sizes, where it can be."""
     budget = Budget(_MOST_TRANSLATIONS)
-    searches = [
-        Search(translation, family, budget) for family in families(translation.launch, others)
-    ]
+    # What the function takes by name is data, and no size.
+    found = families(translation.launch, others, translation.function.scalars)
+    searches = [Search(translation, family, budget) for family in found]
     reasons: list[str] = []
-    for attempt in _attempts(searches):
+    for attempt in _attempts(searches, budget):
         try:
             return replace(translation, function=attempt())
         except UnlikeError as error:
@@ -60,12 +67,13 @@ def generalized(translation: Translation, others: Sequence[Launch] = ()) -> Tran
     return replace(translation, function=replace(function, notes=(*function.notes, note)))
 
 
-def _attempts(searches: Sequence["Search"]) -> Iterator[Callable[[], JaxFunction]]:
+def _attempts(searches: Sequence["Search"], budget: Budget) -> Iterator[Callable[[], JaxFunction]]:
     """Ways to find a function, the most general first."""
     for number_ in range(_WAYS):
         for search in searches:
             yield partial(search.at_once, number_)
-    yield from (search.one_after_another for search in searches[:_MOST_SINGLY])
+    budget.add(_MOST_SINGLY)
+    yield from (search.one_after_another for search in searches[:_FAMILIES_SINGLY])
 
 
 class Search:
@@ -159,6 +167,9 @@ class Search:
             known = {name: each for name, each in bounds.items() if each}
             self._outcomes[key] = self._outcome(known)
         outcome = self._outcomes[key]
+        if isinstance(outcome, AmbiguousError) and len(ranges) > 1:
+            rest = {name: each for name, each in ranges.items() if name != outcome.size}
+            return self._general(rest)
         if isinstance(outcome, UnlikeError):
             raise outcome
         return outcome

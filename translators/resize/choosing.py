@@ -150,7 +150,10 @@ def unusual_sizes(
     for factor in sorted({each for formula in formulas for each in formula.factors}):
         for name in factor.sizes:
             divisors[name] = max(factor.divisor, divisors.get(name, 1))
-    few = {name: FEW if each.step == 1 else 2 * each.step for name, each in bounds.items()}
+    few = {
+        name: max(each.least, FEW if each.step == 1 else 2 * each.step)
+        for name, each in bounds.items()
+    }
     yield "sizes below a block", _distinct(few, bounds)
     yield ONES, {name: each.least for name, each in bounds.items()}
     whole = {

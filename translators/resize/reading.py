@@ -7,7 +7,7 @@ its blocks. Where the same host code made several launches, only what holds in a
 What follows from such guesses is to be tried on the kernel, and told to whoever uses it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, combinations_with_replacement, islice, product
 from math import prod
 from typing import TypeAlias
@@ -30,16 +30,19 @@ _MOST_GRIDS = 6
 _MOST_ALONG = 4
 
 
-def families(launch: Launch, others: Sequence[Launch] = ()) -> Iterator[Family]:
+def families(
+    launch: Launch, others: Sequence[Launch] = (), data: Collection[str] = ()
+) -> Iterator[Family]:
     """Ways in which the numbers of a launch may depend on its sizes, likely ones first.
 
     Args:
       launch: the launch.
       others: other launches by the same host code, whose numbers must follow too; those with
         other constants or types are left out.
+      data: scalars that are no sizes, and stay as they are.
     """
     launches = [launch, *(each for each in others if _alike(each, launch))]
-    reader = _Reader(launches)
+    reader = _Reader(launches, data)
     for grid in islice(reader.grids(), _MOST_GRIDS):
         yield Family(
             launch=launch,
@@ -79,8 +82,10 @@ def _is_integer(argument: ScalarArgument) -> bool:
 class _Reader:
     """Reads the numbers of some launches as formulas over sizes."""
 
-    def __init__(self, launches: Sequence[Launch]) -> None:
+    def __init__(self, launches: Sequence[Launch], data: Collection[str]) -> None:
         self._launches = launches
+        self._data = data
+        self._ones = (1,) * len(launches)
         self._dimensions = self._values_of_dimensions()
         self._integers = self._values_of_scalars()
         self._names: dict[Values, str] = {}
@@ -122,7 +127,11 @@ class _Reader:
     def _values_of_scalars(self) -> dict[str, Values]:
         found: dict[str, Values] = {}
         for place, argument in enumerate(self._launches[0].singles):
-            if isinstance(argument, ScalarArgument) and _is_integer(argument):
+            if (
+                isinstance(argument, ScalarArgument)
+                and _is_integer(argument)
+                and argument.name not in self._data
+            ):
                 same = [launch.singles[place] for launch in self._launches]
                 found[argument.name] = tuple(
                     int(each.value) for each in same if isinstance(each, ScalarArgument)
@@ -267,8 +276,12 @@ class _Reader:
                 whole = _product(shaped.shape)
                 if len(whole.names) > 1 and len(whole.terms) == 1 and whole.terms[0][1] == 1:
                     yield product_of((Factor(tuple(sorted(whole.names)), divisor),))
+        # A factor of 1 would say nothing.
+        several = [
+            each for each in (*parts, *blocks) if not self._holds(product_of((each,)), self._ones)
+        ]
         for count in (2, 3):
-            yield from map(product_of, combinations_with_replacement([*parts, *blocks], count))
+            yield from map(product_of, combinations_with_replacement(several, count))
 
 
 def _likelihood(grid: Sequence[tuple[int, Formula]]) -> tuple[int, int]:

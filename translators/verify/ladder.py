@@ -31,7 +31,7 @@ from translators.verify.rungs import (
 )
 from translators.verify.subject import Subject
 
-_INPUTS = "evaluator"
+INPUTS = "evaluator"
 # What a kernel's author says holds of every input.
 _PROMISES = frozenset({"tt.assert", "llvm.intr.assume"})
 
@@ -79,7 +79,7 @@ def climb(
         inputs = tuple(trial.case.title for trial in ascent.trials)
         rungs += _rungs(ascent, settings, interpreter)
     except VerificationError as error:
-        rungs.append(Rung(name=_INPUTS, status=Status.SKIPPED, reason=error.message))
+        rungs.append(Rung(name=INPUTS, status=Status.SKIPPED, reason=error.message))
     except EvaluationError as error:
         rungs.append(_misbehaved(error))
     return Report(
@@ -197,7 +197,7 @@ def _tried(
 
 def _misbehaved(error: GraphError) -> Rung:
     return Rung(
-        name=_INPUTS,
+        name=INPUTS,
         status=Status.FAILED,
         reason=error.message,
         lines=() if error.location is None else (error.location,),

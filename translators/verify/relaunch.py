@@ -14,7 +14,7 @@ from hlo_tools.errors import InputError
 from translators.triton.launches import KernelSource, LaunchError
 from translators.triton.recorder import RecordedLaunch, record_call
 from translators.verify.interpreter import Interpreter
-from translators.verify.ladder import Settings, climb
+from translators.verify.ladder import INPUTS, Settings, climb
 from translators.verify.report import Report, Rung, Status
 from translators.verify.subject import Subject
 
@@ -164,7 +164,11 @@ def _tried(
         for report in reports:
             rung = report.worst
             if rung is not None and rung.status is Status.FAILED:
-                return _with_title(name, variant, rung, Status.FAILED)
+                if rung.name != INPUTS:
+                    return _with_title(name, variant, rung, Status.FAILED)
+                # The kernel itself cannot be launched so, whatever it is translated to.
+                reasons.append(f"{variant.title}: {rung.reason}")
+                continue
             if not report.passed:
                 reasons.append(f"{variant.title}: {_unproved(report)}")
             elif rung is not None and (worst is None or (rung.ulps or 0) > (worst.ulps or 0)):
