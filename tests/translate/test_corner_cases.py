@@ -74,13 +74,7 @@ def test_the_translated_function_gives_what_is_expected(case):
     assert_left(case, translated(case), "JAX")
 
 
-SCATTERED = pytest.param(
-    "indices: rows scattered, some nowhere",
-    marks=pytest.mark.xfail(reason="arrays of NumPy have no `.at`", raises=AttributeError),
-)
-
-
-@pytest.mark.parametrize("name", ["addresses: in place", SCATTERED])
+@pytest.mark.parametrize("name", ["addresses: in place", "indices: rows scattered, some nowhere"])
 def test_the_translated_function_takes_arrays_of_numpy_without_being_compiled(name):
     (case,) = (case for case in CASES if case.name == name)
     assert_left(case, translated(case, compiled=False), "JAX")

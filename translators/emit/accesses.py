@@ -41,6 +41,12 @@ def edges_only(access: Access) -> bool:
     )
 
 
+def never(e: Emission, op: Op) -> bool:
+    """Whether no program comes to an access with a lane that takes part."""
+    access = e.accesses.get(op)
+    return access is not None and access.never
+
+
 def tiled(e: Emission, access: Access | None, pointer: PointerTerm) -> tuple[Span, ...] | None:
     """What an access touches, where it counts through the array."""
     if access is None or pointer.pointee != e.buffers.states[pointer.buffer].element:
@@ -60,7 +66,7 @@ def _load(e: Emission, op: Op) -> None:
     element = pointee_of(op.operands[0].type)
     if other is None:
         other = constant(0 if not isinstance(element, FloatType) else 0.0, element, shape)
-    if mask is not None and mask.number == 0:
+    if (mask is not None and mask.number == 0) or never(e, op):
         e.put(op.result, other)
         return
     found = _loaded(e, op, pointer.last, mask, other, shape)
@@ -144,7 +150,7 @@ def _store(e: Emission, op: Op) -> None:
     value = _element_stored(e, e.term(op.operands[1]), pointer)
     condition = e.both(e.come_here(), None)
     mask = _mask(e, op, 2)
-    if 0 in (each.number for each in (mask, condition) if each is not None):
+    if 0 in (each.number for each in (mask, condition) if each is not None) or never(e, op):
         return
     for holds, each in pointer.alternatives:
         _stored_to(e, op, each, value, e.both(condition, holds), mask)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from translators.emit.accesses import (
     buffer_of,
     indices_of,
+    never,
     tiled,
 )
 from translators.emit.emission import Emission, Rule
@@ -30,6 +31,8 @@ _METHODS = {
 def _atomic(e: Emission, op: Op) -> None:
     if e.serial:
         atomic_update(e, op)
+        return
+    if never(e, op):
         return
     pointer = e.pointer(op.operands[0], op)
     if pointer.alternatives:
