@@ -10,13 +10,14 @@ from translators.access.analysis import Analysis, analyze
 from translators.command.emitting import Part, emit_part, join, load_part
 from translators.command.launching import Task
 from translators.command.outcome import KernelOutcome, Problem, Status
+from translators.general_translation import generalized
 from translators.graph.errors import GraphError
 from translators.translation import load, specialization, translate, translate_module
 from translators.triton.kernel_graph import kernel_graph
-from translators.triton.launches import LaunchError
+from translators.triton.launches import ConstantArgument, Launch, LaunchError
 from translators.triton.recorder import RecordedLaunch
 from translators.verify.backward import BACKWARD
-from translators.verify.emitted import Emitted
+from translators.verify.emitted import Emitted, for_launch, takes
 from translators.verify.gradients import GRADIENTS
 from translators.verify.interpreter import Interpreter
 from translators.verify.ladder import Settings, climb, climb_backward, climb_gradient
@@ -101,7 +102,10 @@ def _tried(task: Task, wishes: Wishes, taken: set[str]) -> _Tried:
         module = task.graph if task.graph is not None else kernel_graph(task.kernel, launch)
         if wishes.explain:
             analysis = analyze(module, specialization(module, launch))
-        part = emit_part(wishes.emit, translate_module(module, launch), taken)
+        translation = translate_module(module, launch)
+        if wishes.emit == "jax":
+            translation = generalized(translation)
+        part = emit_part(wishes.emit, translation, taken)
     except InputError as error:
         if error.path is None:
             error.path, error.line = launch.kernel.file, error.line or launch.kernel.line
@@ -153,14 +157,14 @@ class _Verifier:
         report = climb(_subject(task, part, call), self._settings, self._interpreter)
         if not report.passed:
             return report
-        rungs = [*report.rungs, *self._variations(task)]
+        rungs = [*report.rungs, *self._variations(task, part, call)]
         if self._wishes.gradients:
             self._wishes.step("verifying gradients of", name)
             rungs.append(self._gradient(task, part))
         return replace(report, rungs=tuple(rungs))
 
-    def _variations(self, task: Task) -> Iterator[Rung]:
-        """Other launches by the same host code."""
+    def _variations(self, task: Task, part: Part, call: Callable[..., Any]) -> Iterator[Rung]:
+        """Other launches by the same host code: by the function itself where it takes them."""
         if task.kernel is None or task.module is None or not task.call:
             yield from explicit_rungs()
             return
@@ -169,7 +173,7 @@ class _Verifier:
             yield rung(
                 task.module,
                 task.call,
-                _recorded_subject,
+                lambda recorded: _recorded_subject(recorded, task, part, call),
                 kernel=task.launch.kernel,
                 settings=self._settings,
                 interpreter=self._interpreter,
@@ -199,9 +203,19 @@ def _subject(task: Task, part: Part, call: Callable[..., Any]) -> Subject:
     )
 
 
-def _recorded_subject(recorded: RecordedLaunch) -> Subject:
+def _recorded_subject(
+    recorded: RecordedLaunch, task: Task, part: Part, call: Callable[..., Any]
+) -> Subject:
     translation = translate(recorded.kernel, recorded.launch)
-    return subject_of(translation, recorded.kernel, recorded.values)
+    subject = subject_of(translation, recorded.kernel, recorded.values)
+    if _constants(recorded.launch) != _constants(task.launch):
+        return subject
+    emitted = for_launch(Emitted(signature=part.function, call=call), recorded.launch)
+    return replace(subject, emitted=emitted) if takes(emitted, recorded.launch) else subject
+
+
+def _constants(launch: Launch) -> list[ConstantArgument]:
+    return [each for each in launch.singles if isinstance(each, ConstantArgument)]
 
 
 def _outcome(tried: _Tried, report: Report | None = None) -> KernelOutcome:

@@ -18,7 +18,7 @@ from translators.verify.memory import lay_out
 from translators.verify.order import order_dependence, reversed_order
 from translators.verify.rewriting import ieee_dots
 
-_SECONDS = 10.0
+_SECONDS = 5.0
 _SEED = 0
 
 

@@ -101,11 +101,11 @@ class Resized:
         Raises:
           UnlikeError: it is refused.
         """
-        self._budget.spend()
         if self.family.shares_memory:
             largest = max(prod(array.shape) for array in launch.arrays)
             if largest > MOST_SHARED:
                 raise UnlikeError("arguments are different views of one memory")
+        self._budget.spend()
         try:
             return translate_module(self.base.module, launch)
         except InputError as error:

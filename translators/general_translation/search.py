@@ -16,6 +16,7 @@ from translators.general_translation.resized import (
     Resized,
     UnlikeError,
 )
+from translators.graph.graph import walk
 from translators.resize.choosing import Range, bounds_of, programs_alone
 from translators.resize.family import Family, block_sizes
 from translators.resize.reading import families
@@ -23,9 +24,11 @@ from translators.translation import Translation, translate_module
 from translators.triton.kernel_graph import kernel_graph
 from translators.triton.launches import Launch
 
-# What is emitted and tried for one kernel is bounded, whatever it consists of.
-_MOST_TRANSLATIONS = 40
-_MOST_SINGLY = 24
+# What is emitted and tried for one kernel is bounded: fewer launches of large kernels.
+_MOST_TRANSLATIONS = 30
+_FEWEST_TRANSLATIONS = 14
+_MOST_OPS = 6000
+_MOST_SINGLY = 14
 _FAMILIES_SINGLY = 2
 _WAYS = 6
 # Short loops are written otherwise than long ones.
@@ -52,27 +55,32 @@ def translate_general(kernel: Any, launch: Launch, others: Sequence[Launch] = ()
 
 def generalized(translation: Translation, others: Sequence[Launch] = ()) -> Translation:
     """The translation with a function that holds for launches of other sizes, where it can be."""
-    budget = Budget(_MOST_TRANSLATIONS)
+    ops = sum(1 for _ in walk(translation.module.kernel.body))
+    most = min(_MOST_TRANSLATIONS, max(_FEWEST_TRANSLATIONS, _MOST_OPS // ops))
+    budget = Budget(most)
     # What the function takes by name is data, and no size.
     found = families(translation.launch, others, translation.function.scalars)
     searches = [Search(translation, family, budget) for family in found]
     reasons: list[str] = []
-    for attempt in _attempts(searches, budget):
+    for attempt in _attempts(searches, budget, most):
         try:
             return replace(translation, function=attempt())
         except UnlikeError as error:
             reasons.append(str(error))
-    note = Note(text=f"holds for the sizes of its launch alone: {reasons[0]}")
+    reason = reasons[0] if reasons else "the grid of its launches follows no formula"
+    note = Note(text=f"holds for the sizes of its launch alone: {reason}")
     function = translation.function
     return replace(translation, function=replace(function, notes=(*function.notes, note)))
 
 
-def _attempts(searches: Sequence["Search"], budget: Budget) -> Iterator[Callable[[], JaxFunction]]:
+def _attempts(
+    searches: Sequence["Search"], budget: Budget, most: int
+) -> Iterator[Callable[[], JaxFunction]]:
     """Ways to find a function, the most general first."""
     for number_ in range(_WAYS):
         for search in searches:
             yield partial(search.at_once, number_)
-    budget.add(_MOST_SINGLY)
+    budget.add(min(_MOST_SINGLY, most))
     yield from (search.one_after_another for search in searches[:_FAMILIES_SINGLY])
 
 

@@ -67,13 +67,13 @@ def fitting_sizes(
       bounds: of each size that is changed.
       scale: by how much larger those are that nothing bounds and programs are not as many as.
     """
-    smaller = 1
+    smaller, most = 1, MOST_SHARED if family.shares_memory else _MOST_ELEMENTS
     while True:
         found = _generic_sizes(family, bounds, scale / smaller)
         largest = max(
             prod(array.shape) for sizes in found for array in family.resized(sizes).arrays
         )
-        if largest <= _MOST_ELEMENTS or smaller > _SMALLEST:
+        if largest <= most or smaller > _SMALLEST:
             return found
         smaller *= 2
 

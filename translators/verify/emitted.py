@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from translators.graph.numerics import Array
+from translators.triton.host_arrays import NUMPY_DTYPES
 from translators.triton.host_code import HostCode
+from translators.triton.launches import Launch, ScalarArgument
 from translators.verify.errors import VerificationError
 from translators.verify.evaluation import Case
 from translators.verify.memory import Layout, View
@@ -48,6 +50,39 @@ class Emitted:
 
     signature: Signature
     call: Callable[..., Any]
+
+
+def takes(emitted: Emitted, launch: Launch) -> bool:
+    """Whether the function takes the arrays of a launch, rather than refusing their sizes."""
+    import jax
+
+    arrays = {each.name: each for each in launch.arrays}
+    if not set(emitted.signature.parameters) <= arrays.keys():
+        return False
+    given = [
+        jax.ShapeDtypeStruct(arrays[name].shape, NUMPY_DTYPES[arrays[name].dtype])
+        for name in emitted.signature.parameters
+    ]
+    try:
+        with precision(emitted.signature.wide):
+            jax.eval_shape(emitted.call, *given)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def for_launch(emitted: Emitted, launch: Launch) -> Emitted:
+    """The function with the numbers of a launch in place of its own defaults."""
+    own = {
+        each.name: each.value
+        for each in launch.singles
+        if isinstance(each, ScalarArgument) and each.name in emitted.signature.scalars
+    }
+
+    def call(*arrays: Any, **scalars: Any) -> Any:
+        return emitted.call(*arrays, **{**own, **scalars})
+
+    return replace(emitted, call=call)
 
 
 def run_emitted(
