@@ -5,7 +5,9 @@
 
 The first command runs the packages' own host code on CPU tensors (their tests and tutorials, from
 checkouts of their repositories, and tables of calls) and keeps what it launches with the contents
-of every array. It needs torch and the packages; each unit runs in a process of its own. The second
+of every array. It needs torch and the packages; each unit runs in a process of its own. Checkouts
+are `Liger-Kernel`, `flash-linear-attention`, `FlagGems`, `conch`, `attorch`, `mamba` and `triton`;
+kernels of packages that are installed are taken from there, not from a checkout. The second command
 translates each launch, runs the JAX function that comes out against the graph's evaluator, and
 compiles it for a TPU.
 """
