@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +11,8 @@ import pytest
 pytest.importorskip("triton.language")
 pytest.importorskip("jaxlib.mlir.ir")
 
-from conftest import ROOT
-
-sys.path.insert(0, str(ROOT))
-sys.path.insert(0, str(ROOT / "tests" / "triton"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "triton"))
 
 from launching import KERNELS, explicit
 
@@ -22,6 +21,7 @@ from benchmarks.coverage_parts.attempt import Attempt
 from benchmarks.coverage_parts.pool import Pool
 from benchmarks.coverage_parts.store import VARIANTS, Collected, Store, header, load
 
+ROOT = Path(__file__).resolve().parents[1]
 N = 50
 
 

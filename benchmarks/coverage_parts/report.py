@@ -62,7 +62,7 @@ def _targets(rows, kernels):
     yield f"not equal: {wrong} (target: 0)"
     if compiled:
         yes = compiled.count("yes") / len(compiled)
-        yield f"compile for TPU v5e, of those verified: {yes:.1%} (target: 95 %)"
+        yield f"compile for TPU v5e, of those tried: {yes:.1%} (target: 95 %)"
 
 
 def causes(rows, command):

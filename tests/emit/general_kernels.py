@@ -69,12 +69,10 @@ def striding(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def picked_column(x_ptr, out_ptr, which, rows, columns, BLOCK: tl.constexpr):
+def picked_column(x_ptr, out_ptr, which, columns):
     """One column; which one, sizes do not say."""
-    places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = places < rows
-    values = tl.load(x_ptr + places * columns + which, mask=mask)
-    tl.store(out_ptr + places, values, mask=mask)
+    row = tl.program_id(0)
+    tl.store(out_ptr + row, tl.load(x_ptr + row * columns + which))
 
 
 @triton.jit

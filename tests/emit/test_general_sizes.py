@@ -1,5 +1,7 @@
 """Functions that read sizes off their arguments: against those emitted for each size alone."""
 
+import math
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,13 +18,16 @@ from translators.emit.general.fitting import Fitter
 from translators.emit.general.formula import Factor, Formula, number, product_of, size
 from translators.emit.general.template import template_of
 from translators.general_translation import translate_general
+from translators.resize.evidence import evidence
 from translators.resize.reading import families
 from translators.translation import load, translate
 from translators.triton.binding import bind
+from translators.triton.kernel_graph import kernel_graph
 from translators.triton.kernels import find_kernel
 from translators.triton.launch_text import parse_argument, parse_constant
 from translators.triton.launches import grid_of_three
 from translators.triton.loading import load_file
+from translators.triton.recorder import record_call
 
 HERE = Path(__file__).parent
 OURS = HERE / "general_kernels.py"
@@ -102,8 +107,8 @@ def transposed(rows, columns):
 
 def picked_column(rows, columns, which):
     arguments = [f"x_ptr=f32[{rows},{columns}]", f"out_ptr=f32[{rows}]"]
-    arguments += [f"which={which}", f"rows={rows}", f"columns={columns}"]
-    return launched(OURS, "picked_column", arguments, ["BLOCK=16"], (cdiv(rows, 16),))
+    arguments += [f"which={which}", f"columns={columns}"]
+    return launched(OURS, "picked_column", arguments, [], (rows,))
 
 
 def heads_scaled(positions, heads):
@@ -164,6 +169,9 @@ CASES = [
     Case(softmax, (5, 37), (90, 64), ("rows, columns = x_ptr.shape", "64 - columns"), 1e-6),
     Case(matmul, (40, 50, 35), (150, 150, 90), ("M, K = a_ptr.shape", "N = b_ptr.shape[1]"), 2e-5),
     Case(matmul, (64, 96, 32), (150, 150, 90), ("M, K = a_ptr.shape", "N = b_ptr.shape[1]"), 2e-5),
+    # All sizes are the same: what they are is seen from the accesses.
+    Case(matmul, (64, 64, 64), (150, 150, 90), ("M, K = a_ptr.shape", "N = b_ptr.shape[1]"), 2e-5),
+    Case(transposed, (48, 48), (60, 60), ("rows, columns = x_ptr.shape",)),
     Case(layer_norm, (3, 100), (40, 150), ("rows, columns = x_ptr.shape",), 2e-5),
     Case(gathered, (70, 100), (150, 150), ("count = index_ptr.shape[0]",)),
     Case(gathered_rows, (11, 7, 50), (40, 40, 64), ("width",)),
@@ -337,14 +345,57 @@ def test_the_docstring_says_which_launches_it_is_for():
 
 
 def test_equal_sizes_are_one_unless_other_launches_tell_them_apart():
-    kernel, launch = matmul(64, 64, 64)
+    kernel, launch = doubled_flat(40, 40)
     square = translate_general(kernel, launch).function
-    assert "if b_ptr.shape != (M, M)" in square.source, square.source
-    _, other = matmul(96, 64, 32)
-    _, third = matmul(64, 40, 64)
-    free = translate_general(kernel, launch, [other, third]).function
-    assert "M, K = a_ptr.shape" in free.source, free.source
-    assert "N = b_ptr.shape[1]" in free.source, free.source
+    assert "if x_ptr.shape != (rows, rows)" in square.source, square.source
+    _, other = doubled_flat(50, 30)
+    free = translate_general(kernel, launch, [other]).function
+    assert "rows, columns = x_ptr.shape" in free.source, free.source
+
+
+def test_what_equal_scalars_are_is_seen_from_the_accesses():
+    kernel, launch = matmul(64, 64, 64)
+    seen = evidence(kernel_graph(kernel, launch), launch, ())
+    assert dict(seen.sizes) == {
+        ("a_ptr", 0): "M",
+        ("a_ptr", 1): "K",
+        ("b_ptr", 0): "K",
+        ("b_ptr", 1): "N",
+        ("c_ptr", 0): "M",
+        ("c_ptr", 1): "N",
+    }
+    assert {name: set(arrays) for name, arrays in seen.strides.items() if arrays} == {
+        "stride_am": {"a_ptr"},
+        "stride_bk": {"b_ptr"},
+        "stride_cm": {"c_ptr"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("call", "other"),
+    [
+        ("add(f32[5000], f32[5000])", "add(f32[98432], f32[98432])"),
+        ("add_in_place(f32[5000], f32[5000])", "add_in_place(f32[77], f32[77])"),
+        ("multiply(f32[40,35], f32[35,50])", "multiply(f32[70,90], f32[90,33])"),
+        ("warmed_softmax(f32[5,100])", "warmed_softmax(f32[700,70])"),
+    ],
+)
+def test_launches_that_host_code_makes_for_other_sizes_are_of_the_family(call, other):
+    module = load_file(COMMON)
+    (first,), (second,) = record_call(module, call), record_call(module, other)
+    function = translate_general(first.kernel, first.launch).function
+    assert is_general(function), function.notes
+    sizes = {}
+    for array in second.launch.arrays:
+        told = re.search(
+            rf"^ *{array.name}: (?:float32\[|shape )(.*?)(\]\.)?$", function.source, re.M
+        )
+        for name, size_ in zip(told[1].split(", "), array.shape, strict=True):
+            assert sizes.setdefault(name, size_) == size_
+    grid = re.search(r"^ *grid: (.*)$", function.source, re.M)[1]
+    told = eval(f"({grid},)", {"ceil": math.ceil, **sizes})
+    assert grid_of_three(told) == second.launch.grid
+    assert any(family.resized(sizes) == second.launch for family in families(first.launch))
 
 
 def test_other_launches_refute_what_holds_by_chance():

@@ -7,7 +7,7 @@ import numpy as np
 
 from hlo_tools.errors import InputError
 from translators.emit.jax import JaxFunction
-from translators.graph.graph import Module
+from translators.graph.graph import Module, walk
 from translators.triton.launches import Launch
 from translators.verify.emitted import Emitted, run_emitted
 from translators.verify.errors import TooSlowError
@@ -20,6 +20,8 @@ from translators.verify.rewriting import ieee_dots
 
 _SECONDS = 5.0
 _SEED = 0
+# With these, programs take locks.
+_WAITING = frozenset({"tt.atomic_cas", "tt.atomic_poll"})
 
 
 class UnknownError(Exception):
@@ -36,8 +38,10 @@ def problem(function: JaxFunction, call: Callable[..., Any], module: Module, lau
       launch: how the kernel is launched.
 
     Raises:
-      UnknownError: the launch takes too long to be evaluated.
+      UnknownError: the launch takes too long to be evaluated, or may never end.
     """
+    if any(op.name in _WAITING for op in walk(module.kernel.body)):
+        raise UnknownError("its programs may wait for one another, on random inputs for ever")
     clock = Clock(_SECONDS)
     try:
         layout = lay_out(launch)

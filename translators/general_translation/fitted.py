@@ -32,8 +32,9 @@ from translators.resize.family import Family, block_sizes
 from translators.translation import load
 from translators.triton.launches import ArrayArgument, ConstantArgument
 
-_REACHES = (1 << 30, 1 << 20, 1 << 14)
 _MOST_LITERALS = 8
+# A scalar up to this may have the value of a size by chance.
+_LIKELY_BY_CHANCE = 64
 _MOST_LEAST = 3
 _FITTED = 4
 _MOST_TEXTS = 2
@@ -60,6 +61,7 @@ class Fitted:
         self._family = resized.family
         self._bounds = dict(bounds)
         self._others: list[Sizes] = []
+        self._reached: dict[str, int] = {}
         self._template, launches, numbers = self._texts(fitting_sizes(self._family, bounds, scale))
         self._written = self._formulas(launches, numbers)
 
@@ -113,17 +115,19 @@ class Fitted:
         return found
 
     def reach(self) -> None:
-        """Makes sure of large sizes.
+        """Makes sure of large sizes, and bounds those of which the largest have another text.
 
         Raises:
-          AnotherTextError: they have another text.
+          AnotherTextError: all large ones have.
         """
-        for name in list(self._bounds):
+        for name in self._bounds:
             if self._bounds[name].most is not None:
                 continue
-            for most in _REACHES:
-                sizes = large_sizes(self._family, self._bounds, name, most, self._scale)
-                if sizes is not None and self._same_text(sizes):
+            choices = large_sizes(self._family, self._bounds, name, self._scale)
+            for place, sizes in enumerate(choices):
+                if self._same_text(sizes):
+                    if place:
+                        self._reached[name] = sizes[name]
                     break
             else:
                 raise AnotherTextError(
@@ -131,7 +135,7 @@ class Fitted:
                 )
 
     def tell_apart(self) -> None:
-        """Makes sure that scalars are sizes, and do not have the value of one by chance.
+        """Makes sure that small scalars are sizes, and do not have the value of one by chance.
 
         Raises:
           AmbiguousError: the kernel would do as well if a scalar were a number of its own.
@@ -142,6 +146,8 @@ class Fitted:
         for name, formula in self._family.scalars.items():
             size = formula.single
             if size not in self._bounds or formula in strides:
+                continue
+            if self._family.sizes[size] > _LIKELY_BY_CHANCE:
                 continue
             apart = self._family.keeping([name]).resized(sizes)
             try:
@@ -184,7 +190,8 @@ class Fitted:
     def _least(self) -> tuple[str, int] | None:
         """A size with what it must be at least, where small sizes are wrong and that helps."""
         _, small = next(self._unusual())
-        if not self._wrong(small):
+        # What is in front of the text is proved by no comparison of texts.
+        if not self._wrong(small, run=True):
             return None
         literals = sorted({each for each in self._written if isinstance(each, int)})
         for name, value in small.items():
@@ -200,14 +207,20 @@ class Fitted:
         if wrong:
             raise UnlikeError(f"for {what} it is not shown to be right: {wrong}")
 
-    def _wrong(self, sizes: Sizes) -> str:
-        """Why a launch of these sizes is not shown to be right; empty if it is."""
-        if self._same_text(sizes):
+    def _wrong(self, sizes: Sizes, *, run: bool = False) -> str:
+        """Why a launch of these sizes is not shown to be right; empty if it is.
+
+        Args:
+          sizes: of the launch.
+          run: whether to run the function although its text is right.
+        """
+        same = self._same_text(sizes)
+        if same and not run:
             return ""
         try:
             return self._problem(sizes)
         except UnknownError as error:
-            return str(error)
+            return "" if same else str(error)
 
     def _confirm_own(self) -> None:
         alone = programs_alone(self._family)
@@ -256,7 +269,10 @@ class Fitted:
                 Taken(name=name, shape=family.arrays[name].shape) for name in function.parameters
             ],
             fixed=fixed,
-            bounds=self._bounds,
+            bounds={
+                name: replace(each, most=self._reached[name]) if name in self._reached else each
+                for name, each in self._bounds.items()
+            },
             promises=list(_promises(family, function, self._bounds)),
         ).source()
         free = ", ".join(f"`{name}`" for name in self._bounds)

@@ -18,6 +18,7 @@ from translators.general_translation.resized import (
 )
 from translators.graph.graph import walk
 from translators.resize.choosing import Range, bounds_of, programs_alone
+from translators.resize.evidence import evidence
 from translators.resize.family import Family, block_sizes
 from translators.resize.reading import families
 from translators.translation import Translation, translate_module
@@ -59,7 +60,8 @@ def generalized(translation: Translation, others: Sequence[Launch] = ()) -> Tran
     most = min(_MOST_TRANSLATIONS, max(_FEWEST_TRANSLATIONS, _MOST_OPS // ops))
     budget = Budget(most)
     # What the function takes by name is data, and no size.
-    found = families(translation.launch, others, translation.function.scalars)
+    data, launch = translation.function.scalars, translation.launch
+    found = families(launch, others, data, evidence(translation.module, launch, data))
     searches = [Search(translation, family, budget) for family in found]
     reasons: list[str] = []
     for attempt in _attempts(searches, budget, most):

@@ -14,8 +14,9 @@ LAUNCHES = 7
 # Where no constant says how large a block is.
 _USUAL_BLOCK = 16
 _GREATEST_ALIGNMENT = 16
-# Programs of a launch with one large size, of which the analysis lists every one.
+# Where the analysis lists every program of a launch, fewer are tried.
 _MOST_PROGRAMS = 1 << 15
+_REACHES = (1 << 30, 1 << 20, 1 << 14)
 # Elements of an array in launches that formulas are fitted to, and how far sizes shrink for that.
 _MOST_ELEMENTS = 1 << 28
 _SMALLEST = 1 << 8
@@ -109,31 +110,28 @@ def _generic_sizes(
 
 
 def large_sizes(
-    family: Family, bounds: Mapping[str, Bounds], name: str, most: int = LARGEST, scale: int = 1
-) -> dict[str, int] | None:
-    """One size as large as can be analysed, the others small; `None` if that is not larger.
+    family: Family, bounds: Mapping[str, Bounds], name: str, scale: int = 1
+) -> Iterator[dict[str, int]]:
+    """One size as large as arrays may be, the others small; then less and less large.
 
     Args:
       family: the launches.
       bounds: of each size that is changed.
       name: which one is to be large.
-      most: elements that an array may have.
-      scale: that of `fitting_sizes`, which one size is to exceed.
+      scale: that of `fitting_sizes`, which the size is to exceed.
     """
     smallest = fitting_sizes(family, bounds)[0]
-    if family.shares_memory:
-        most = min(most, MOST_SHARED)
+    largest = MOST_SHARED if family.shares_memory else LARGEST
     step = bounds[name].step
-    value = most // step
-    while value * step > scale * smallest[name]:
-        sizes = {**smallest, name: step * next(_primes_from(value))}
-        launch = family.resized(sizes)
-        if prod(launch.grid) <= _MOST_PROGRAMS and all(
-            prod(array.shape) <= 2 * most for array in launch.arrays
-        ):
-            return sizes
-        value //= 2
-    return None
+    for most, programs in ((largest, LARGEST), *((each, _MOST_PROGRAMS) for each in _REACHES)):
+        value = min(most, largest) // step
+        while value * step > scale * smallest[name]:
+            launch = family.resized({**smallest, name: step * value})
+            elements = max(prod(array.shape) for array in launch.arrays)
+            if prod(launch.grid) <= programs and elements <= min(most, largest):
+                yield {**smallest, name: step * next(_primes_from(value))}
+                break
+            value -= value // 8 + 1
 
 
 def unusual_sizes(

@@ -8,11 +8,12 @@ What follows from such guesses is to be tried on the kernel, and told to whoever
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import combinations, combinations_with_replacement, islice, product
+from itertools import chain, combinations, combinations_with_replacement, islice, product
 from math import prod
 from typing import TypeAlias
 
 from translators.emit.general.formula import Factor, Formula, number, product_of, size
+from translators.resize.evidence import Evidence
 from translators.resize.family import Family, Grid, Shaped, block_sizes
 from translators.triton.launches import (
     ArrayArgument,
@@ -26,12 +27,18 @@ from translators.triton.launches import (
 Values: TypeAlias = tuple[int, ...]
 """A number of the launch, in each of the launches that are known."""
 
+Key: TypeAlias = tuple[Values, str]
+"""What is one size: the same numbers, with the scalar that they were seen to be, if any."""
+
 _MOST_GRIDS = 6
 _MOST_ALONG = 4
 
 
 def families(
-    launch: Launch, others: Sequence[Launch] = (), data: Collection[str] = ()
+    launch: Launch,
+    others: Sequence[Launch] = (),
+    data: Collection[str] = (),
+    seen: Evidence | None = None,
 ) -> Iterator[Family]:
     """Ways in which the numbers of a launch may depend on its sizes, likely ones first.
 
@@ -40,17 +47,21 @@ def families(
       others: other launches by the same host code, whose numbers must follow too; those with
         other constants or types are left out.
       data: scalars that are no sizes, and stay as they are.
+      seen: what equal numbers were seen to be.
     """
     launches = [launch, *(each for each in others if _alike(each, launch))]
-    reader = _Reader(launches, data)
-    for grid in islice(reader.grids(), _MOST_GRIDS):
-        yield Family(
-            launch=launch,
-            sizes=reader.sizes,
-            arrays=reader.arrays,
-            scalars=reader.scalars,
-            grid=grid,
-        )
+    plain = Evidence()
+    known = [seen] if seen is not None and seen != plain else []
+    for each in (*known, plain):
+        reader = _Reader(launches, data, each)
+        for grid in islice(reader.grids(), _MOST_GRIDS):
+            yield Family(
+                launch=launch,
+                sizes=reader.sizes,
+                arrays=reader.arrays,
+                scalars=reader.scalars,
+                grid=grid,
+            )
 
 
 def _alike(launch: Launch, other: Launch) -> bool:
@@ -82,24 +93,25 @@ def _is_integer(argument: ScalarArgument) -> bool:
 class _Reader:
     """Reads the numbers of some launches as formulas over sizes."""
 
-    def __init__(self, launches: Sequence[Launch], data: Collection[str]) -> None:
+    def __init__(self, launches: Sequence[Launch], data: Collection[str], seen: Evidence) -> None:
         self._launches = launches
+        self._seen = seen
         self._data = data
         self._ones = (1,) * len(launches)
         self._dimensions = self._values_of_dimensions()
         self._integers = self._values_of_scalars()
-        self._names: dict[Values, str] = {}
+        self._names: dict[Key, str] = {}
         self._taken: set[str] = set()
         self.arrays: dict[str, Shaped] = {}
         self._choose_sizes()
         for array in launches[0].arrays:
             self.arrays[array.name] = self._shaped(array)
-        self.scalars = {name: self._scalar(each) for name, each in self._integers.items()}
+        self.scalars = {name: self._scalar(name, each) for name, each in self._integers.items()}
 
     @property
     def sizes(self) -> dict[str, int]:
         """The sizes, with what they are in the first launch."""
-        return {name: values[0] for values, name in self._names.items()}
+        return {name: values[0] for (values, _), name in self._names.items()}
 
     def grids(self) -> Iterator[Grid]:
         """What the grid may be, likely ones first."""
@@ -115,13 +127,18 @@ class _Reader:
 
     # Sizes
 
-    def _values_of_dimensions(self) -> dict[str, list[Values]]:
+    def _values_of_dimensions(self) -> dict[str, list[Key]]:
         """The dimensions of each array."""
         names = [array.name for array in self._launches[0].arrays]
-        shapes = [[array.shape for array in launch.arrays] for launch in self._launches]
+        shapes = zip(
+            *([array.shape for array in each.arrays] for each in self._launches), strict=True
+        )
         return {
-            name: list(zip(*each, strict=True))
-            for name, each in zip(names, zip(*shapes, strict=True), strict=True)
+            name: [
+                (values, self._seen.sizes.get((name, axis), ""))
+                for axis, values in enumerate(zip(*each, strict=True))
+            ]
+            for name, each in zip(names, shapes, strict=True)
         }
 
     def _values_of_scalars(self) -> dict[str, Values]:
@@ -141,13 +158,13 @@ class _Reader:
     def _choose_sizes(self) -> None:
         """A size for each dimension that is not 1 and no product of others."""
         for array, dimensions in self._dimensions.items():
-            for axis, values in enumerate(dimensions):
+            for axis, key in enumerate(dimensions):
                 if (
-                    values not in self._names
-                    and not self._fixed(values)
-                    and self._flattened(array, values) is None
+                    key not in self._names
+                    and not self._fixed(key[0])
+                    and self._flattened(array, key[0]) is None
                 ):
-                    self._names[values] = self._name(array, axis, values)
+                    self._names[key] = self._name(array, axis, key)
 
     def _fixed(self, values: Values) -> bool:
         """Whether a number seems to be the same whatever the sizes."""
@@ -160,14 +177,17 @@ class _Reader:
             if other == array or _count(dimensions) != count:
                 continue
             for start, end in combinations(range(len(dimensions) + 1), 2):
-                part = [each for each in dimensions[start:end] if max(each) > 1]
+                part = [each for each in dimensions[start:end] if max(each[0]) > 1]
                 if len(part) > 1 and _count(part) == values:
                     return _product(map(self._size, part))
         return None
 
-    def _name(self, array: str, axis: int, values: Values) -> str:
+    def _name(self, array: str, axis: int, key: Key) -> str:
         """What to call a size: as a scalar of the kernel if it is one."""
+        values, scalar = key
         same = [name for name, each in self._integers.items() if each == values]
+        if scalar:
+            same = [scalar]
         strides = {each.name for each in self._launches[0].singles if "stride" in each.name.lower()}
         rank = len(self._dimensions[array])
         words = {1: ("size",), 2: ("rows", "columns")}.get(rank)
@@ -183,17 +203,17 @@ class _Reader:
 
     # Formulas
 
-    def _size(self, values: Values) -> Formula:
-        name = self._names.get(values)
-        return number(values[0]) if name is None else size(name)
+    def _size(self, key: Key) -> Formula:
+        name = self._names.get(key)
+        return number(key[0][0]) if name is None else size(name)
 
     def _shaped(self, array: ArrayArgument) -> Shaped:
         dimensions = self._dimensions[array.name]
         shape = tuple(
-            self._size(values)
-            if values in self._names
-            else self._flattened(array.name, values) or number(values[0])
-            for values in dimensions
+            self._size(key)
+            if key in self._names
+            else self._flattened(array.name, key[0]) or number(key[0][0])
+            for key in dimensions
         )
         strides, whole = self._strides(array, shape)
         return Shaped(shape=shape, strides=strides, offset=_multiple(array, strides, whole))
@@ -216,16 +236,20 @@ class _Reader:
             inside, reach = found[axis].times(shape[axis]), stride * array.shape[axis]
         return tuple(found), (inside, reach)
 
-    def _scalar(self, values: Values) -> Formula:
+    def _scalar(self, name: str, values: Values) -> Formula:
         """A scalar as a size, a stride or a number of elements."""
         if self._fixed(values):
             return number(values[0])
-        if values in self._names:
-            return self._size(values)
-        for formula in self._measures():
-            if self._holds(formula, values):
-                return formula
-        return number(values[0])
+        if (values, name) in self._names:
+            return self._size((values, name))
+        moved = [self.arrays[array] for array in sorted(self._seen.strides.get(name, ()))]
+        choices: Iterator[Formula]
+        if moved:
+            choices = (each for array in moved for each in array.strides if not each.constant)
+        else:
+            sizes = (self._size(key) for key in self._names if key[0] == values)
+            choices = chain(sizes, self._measures())
+        return next((each for each in choices if self._holds(each, values)), number(values[0]))
 
     def _measures(self) -> Iterator[Formula]:
         """What else a scalar may say: strides, sizes of parts of arrays, counts of blocks."""
@@ -241,7 +265,7 @@ class _Reader:
 
     def _holds(self, formula: Formula, values: Values) -> bool:
         return all(
-            formula.value({name: each[place] for each, name in self._names.items()}) == value
+            formula.value({name: each[place] for (each, _), name in self._names.items()}) == value
             for place, value in enumerate(values)
         )
 
@@ -273,9 +297,10 @@ class _Reader:
         yield from (product_of((each,)) for each in parts)
         for divisor in block_sizes(self._launches[0]):
             for shaped in self.arrays.values():
-                whole = _product(shaped.shape)
-                if len(whole.names) > 1 and len(whole.terms) == 1 and whole.terms[0][1] == 1:
-                    yield product_of((Factor(tuple(sorted(whole.names)), divisor),))
+                for factors, coefficient in _product(shaped.shape).terms:
+                    names_ = sorted(name for each in factors for name in each.sizes)
+                    if len(names_) > 1 and coefficient == 1:
+                        yield product_of((Factor(tuple(names_), divisor),))
         # A factor of 1 would say nothing.
         several = [
             each for each in (*parts, *blocks) if not self._holds(product_of((each,)), self._ones)
@@ -290,9 +315,9 @@ def _likelihood(grid: Sequence[tuple[int, Formula]]) -> tuple[int, int]:
     return len(names) - len(set(names)), sum(place for place, _ in grid)
 
 
-def _count(dimensions: Sequence[Values]) -> Values:
+def _count(dimensions: Sequence[Key]) -> Values:
     """The number of elements, in each launch."""
-    return tuple(map(prod, zip(*dimensions, strict=True)))
+    return tuple(map(prod, zip(*(values for values, _ in dimensions), strict=True)))
 
 
 def _product(formulas: Iterable[Formula]) -> Formula:

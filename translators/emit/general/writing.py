@@ -12,6 +12,8 @@ from translators.emit.layout import laid_out
 
 # Within so many elements, 32-bit integers count them, and what lies around them as padding.
 LARGEST = "2**30"
+# Stands for the name of an array, among those of sizes.
+_ARRAY = Factor(())
 _INDENT = "    "
 # What a function for one launch says of it.
 _MADE_FOR = re.compile(r"^ *Made for .*?\n\n", re.MULTILINE | re.DOTALL)
@@ -133,13 +135,9 @@ class General:
                     continue
                 yield f"if {wrong}:"
                 yield f'    raise ValueError(f"`{variable}` must be {what}, not {{{variable}}}")'
-        arguments = self.template.arguments
-        if len(arguments) == 1:
-            yield f"if not 0 < {arguments[0]}.size <= {LARGEST}:"
-        else:
-            listed = ", ".join(arguments)
-            yield f"if not all(0 < array.size <= {LARGEST} for array in ({listed})):"
-        yield f'    raise ValueError("arrays must have from 1 to {LARGEST} elements")'
+        yield f"for {names[_ARRAY]} in {_tupled(self.template.arguments)}:"
+        yield f"    if not 0 < {names[_ARRAY]}.size <= {LARGEST}:"
+        yield f'        raise ValueError("arrays must have from 1 to {LARGEST} elements")'
 
     def _counts(self, names: Mapping[Factor, str]) -> Iterator[str]:
         """The counts of blocks."""
@@ -160,7 +158,7 @@ def _names(general: General) -> dict[Factor, str]:
         used.add(name)
         return name
 
-    names: dict[Factor, str] = {}
+    names: dict[Factor, str] = {_ARRAY: fresh("array")}
     for name, value in general.fixed.items():
         names[Factor((name,))] = str(value)
     for name in general.bounds:
