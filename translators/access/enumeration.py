@@ -124,7 +124,7 @@ def spread(values: Array) -> tuple[Array, int, int]:
     """
     start = int(values.min())
     digit = values - start
-    factor = int(np.gcd.reduce(digit)) or 1
+    factor = math.gcd(*np.unique(digit).tolist()) or 1
     return digit // factor, factor, start
 
 

@@ -160,7 +160,7 @@ def _judged(found: Mapping[str, Array], wanted: Mapping[str, Array], names: Back
         wrong = ~(error <= tolerance)
         if wrong.any():
             measured = np.where(np.isnan(error), np.inf, error)
-            index = np.unravel_index(int(measured.argmax()), error.shape)
+            index = np.unravel_index(int(np.argmax(measured)), error.shape)
             return Rung(
                 name=BACKWARD,
                 status=Status.FAILED,
@@ -171,7 +171,7 @@ def _judged(found: Mapping[str, Array], wanted: Mapping[str, Array], names: Back
                 expected=f"{right[index]:.9g}",
                 found=f"{left[index]:.9g}",
             )
-        worst = max(worst, float(error.max(initial=0.0)))
+        worst = max(worst, float(np.max(error, initial=0.0)))
     listed = ", ".join(f"`{name}`" for name in names.gradients)
     return Rung(
         name=BACKWARD,

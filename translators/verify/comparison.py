@@ -148,7 +148,7 @@ def compare(
     apart = _apart(found, expected) / unit
     if tolerance is not None:
         limit = tolerance * 2.0 ** (type_.precision - 1)
-        agrees = bool(apart.max() <= limit)
+        agrees = bool(np.max(apart) <= limit)
         reason = f"{'within' if agrees else 'not within'} {tolerance:g} of the greatest element"
         return _at(agrees, reason, found, expected, apart)
     agrees, reason = _as_good(found, expected, noise, noise_factor, limits.slack * unit)
@@ -274,7 +274,7 @@ def _root_mean_square(values: Array) -> float:
 
 
 def _at(agrees: bool, reason: str, found: Array, expected: Array, distance: Array) -> Comparison:
-    index = tuple(int(each) for each in np.unravel_index(int(distance.argmax()), distance.shape))
+    index = tuple(int(each) for each in np.unravel_index(int(np.argmax(distance)), distance.shape))
     return Comparison(
         agrees=agrees,
         reason=reason,
@@ -286,7 +286,7 @@ def _at(agrees: bool, reason: str, found: Array, expected: Array, distance: Arra
 
 
 def _first(wrong: Array) -> tuple[int, ...]:
-    return tuple(int(each) for each in np.unravel_index(int(wrong.argmax()), wrong.shape))
+    return tuple(int(each) for each in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
 
 
 def _shown(values: Array, index: tuple[int, ...]) -> str:

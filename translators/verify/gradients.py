@@ -248,7 +248,7 @@ def _judged(slopes: list[_Slope], tolerance: float) -> Rung:
 
 
 def _not_finite(name: str, array: Array, wrong: Array) -> Rung:
-    index = tuple(int(each) for each in np.unravel_index(int(wrong.argmax()), wrong.shape))
+    index = tuple(int(each) for each in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     return Rung(
         name=GRADIENTS,
         status=Status.FAILED,
