@@ -134,13 +134,7 @@ def cycle(
     names = [*hints, "alive"] if returns else list(hints)
     carried = [_Carried(each, _offset(each)) for each in given]
     for each in carried:
-        each.like = Term(
-            text="",
-            element=each.like.element,
-            shape=each.like.shape,
-            dims=each.like.dims,
-            batch=each.like.batch,
-        )
+        each.like = each.like.like("")
     saved = e.buffers.snapshot()
     entering, iterations = (e.active, e.alive), dict(e.iterations)
     while True:
@@ -174,16 +168,7 @@ def cycle(
         state = e.buffers.states[key]
         state.name, state.written = name, True
     after = [
-        _like(
-            held.emitted,
-            Term(
-                text=name,
-                element=held.like.element,
-                shape=held.like.shape,
-                dims=held.like.dims,
-                batch=held.like.batch,
-            ),
-        )
+        _like(held.emitted, held.like.like(name))
         for name, held in zip(results, carried, strict=False)
     ]
     if returns:
@@ -232,17 +217,7 @@ def _once(
     for name in own:
         e.writer.parameter(name)
     params = [
-        _like(
-            held.emitted,
-            Term(
-                text=name,
-                element=held.like.element,
-                shape=held.like.shape,
-                dims=held.like.dims,
-                batch=held.like.batch,
-            ),
-        )
-        for name, held in zip(own, carried, strict=False)
+        _like(held.emitted, held.like.like(name)) for name, held in zip(own, carried, strict=False)
     ]
     for key, name in zip(changed, own[len(carried) :], strict=True):
         e.buffers.states[key].name = name
