@@ -1,17 +1,19 @@
 """A kernel and a launch of it, translated: graph, accesses and emitted function."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from translators.access.analysis import Analysis, analyze
 from translators.access.launch import Buffer, Specialization
 from translators.access.states import Pointer
+from translators.emit.emission import Note
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.jax import JaxFunction
 from translators.emit.kernel import emit_kernel
+from translators.emit.pallas.kernel import emit_pallas_kernel
 from translators.emit.scalars import data_arguments
 from translators.emit.unsharing import unshared
 from translators.graph.errors import GraphError
@@ -52,24 +54,53 @@ def load(function: JaxFunction) -> Callable[..., Any]:
     return namespace[function.name]  # type: ignore[no-any-return]
 
 
-def translate(kernel: Any, launch: Launch) -> Translation:
+Target: TypeAlias = Literal["auto", "jax", "pallas"]
+"""What to write: JAX, a kernel in Pallas, or the latter where it can be."""
+
+
+def translate(kernel: Any, launch: Launch, emit: Target = "jax") -> Translation:
     """Translates a jitted function for a launch.
+
+    Args:
+      kernel: the jitted function.
+      launch: what it is specialised on.
+      emit: what to write.
 
     Raises:
       InputError: part of the kernel has no faithful translation; at the kernel's line.
     """
     module = kernel_graph(kernel, launch)
-    return translate_module(module, launch)
+    return translate_module(module, launch, emit)
 
 
-def translate_module(module: Module, launch: Launch) -> Translation:
-    """Translates a verified graph, whose kernel takes what `kernel_parameters` lists."""
+def translate_module(module: Module, launch: Launch, emit: Target = "jax") -> Translation:
+    """Translates a verified graph, whose kernel takes what `kernel_parameters` lists.
+
+    Raises:
+      GraphError: part of the kernel has no faithful translation; at the kernel's line.
+    """
     facts = argument_facts(module, launch)
     apart = unshared(module)
     analysis = analyze(apart, specialization(module, launch))
     refuse_overlaps(analysis, launch)
-    placed, function = emit_kernel(apart, analysis, facts)
+    placed, function = _emitted(apart, analysis, facts, emit)
     return Translation(launch=launch, module=module, analysis=placed, function=function)
+
+
+def _emitted(
+    module: Module, analysis: Analysis, facts: list[ArgumentFact], emit: Target
+) -> tuple[Analysis, JaxFunction]:
+    if emit == "jax":
+        return emit_kernel(module, analysis, facts)
+    try:
+        return emit_pallas_kernel(module, analysis, facts)
+    except GraphError as error:
+        if emit == "pallas":
+            raise
+        placed, function = emit_kernel(module, analysis, facts)
+        line = error.location.line if error.location else 0
+        note = Note(text=f"JAX in the place of Pallas: {error.message}", line=line)
+        return placed, replace(function, notes=(*function.notes, note))
 
 
 def specialization(module: Module, launch: Launch) -> Specialization:

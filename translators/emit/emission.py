@@ -20,6 +20,7 @@ from translators.emit.terms import (
     Emitted,
     PointerTerm,
     Term,
+    Tiled,
     common_batch,
     common_dims,
     constant,
@@ -82,7 +83,8 @@ class Emission:
       writer: the text.
       buffers: the arrays.
       rules: how each op is emitted.
-      programs: for each coordinate of the programs its batch axis, or the scalar that counts it.
+      programs: for each coordinate of the programs its batch axis, or the scalar that counts it,
+        or both where a step of a grid computes several of them.
       largest: how many elements an array of many iterations may have.
       iterations: the loops that are open, by number: their batch axis or counter.
       active: which programs come here; all if `None`.
@@ -99,7 +101,7 @@ class Emission:
     writer: Writer
     buffers: Buffers
     rules: Mapping[str, Rule]
-    programs: Mapping[Variable, BatchAxis | Term]
+    programs: Mapping[Variable, BatchAxis | Term | Tiled]
     largest: int
     iterations: dict[int, BatchAxis | Term] = field(default_factory=dict)
     active: Term | None = None
@@ -119,7 +121,10 @@ class Emission:
     returned: list[tuple[Term, list[Emitted]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.axes = [each for each in self.programs.values() if isinstance(each, BatchAxis)]
+        counted = (
+            each.axis if isinstance(each, Tiled) else each for each in self.programs.values()
+        )
+        self.axes = [each for each in counted if isinstance(each, BatchAxis)]
         self.accesses = {each.op: each for each in self.analysis.accesses}
         self.elements = narrowed(self.module, self.analysis)
         loops = (op for op in walk(self.module.kernel.body) if op.name in ("scf.for", "scf.while"))
@@ -174,9 +179,14 @@ class Emission:
         def moved(counted: BatchAxis | Term) -> BatchAxis | Term:
             return shift[counted] if isinstance(counted, BatchAxis) else counted
 
+        def placed(counted: BatchAxis | Term | Tiled) -> BatchAxis | Term | Tiled:
+            if isinstance(counted, Tiled):
+                return replace(counted, axis=shift[counted.axis])
+            return moved(counted)
+
         self.shifts.append(shift)
         self.axes = [*shift.values(), made]
-        self.programs = {key: moved(each) for key, each in self.programs.items()}
+        self.programs = {key: placed(each) for key, each in self.programs.items()}
         self.iterations = {key: moved(each) for key, each in self.iterations.items()}
         try:
             self.active = None if self.active is None else self._moved(self.active)
@@ -338,10 +348,14 @@ class Emission:
             dims=tuple(each == axis for each in range(rank)),
         )
 
-    def counted(self, axis: BatchAxis | Term) -> Term:
+    def counted(self, axis: BatchAxis | Term | Tiled) -> Term:
         """A coordinate of the programs or an iteration as a scalar."""
         if isinstance(axis, Term):
             return axis
+        if isinstance(axis, Tiled):
+            step, inside = self.programs[axis.step], self.counted(axis.axis)
+            assert isinstance(step, Term)
+            return self.bind(f"{step.text} * {axis.axis.extent} + {inside.text}", inside)
         key = ("counted", axis)
         if key not in self.memo:
             index = ", ".join([":"] + ["None"] * axis.place)

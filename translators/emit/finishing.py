@@ -84,12 +84,14 @@ def _inline(block: list[Statement], returns: str, stems: Mapping[str, str]) -> N
                 continue
             for name in sorted(names_in(statement.text) & known.keys()):
                 part = known[name]
-                if part.named and not _belongs(part, statement, stems):
+                if part.pinned or (part.named and not _belongs(part, statement, stems)):
                     continue
                 merged = _replaced(statement.text, name, f"({part.text})")
                 if len(merged) <= _INLINE:
                     statement.text = merged
                     dropped.add(name)
+            if statement.guard:
+                continue
             if len(statement.targets) == 1 and counts[statement.targets[0]] == 1:
                 known[statement.targets[0]] = statement
         current[:] = [each for each in current if not dropped.intersection(each.targets)]
@@ -97,7 +99,7 @@ def _inline(block: list[Statement], returns: str, stems: Mapping[str, str]) -> N
 
 def _belongs(part: Statement, statement: Statement, stems: Mapping[str, str]) -> bool:
     """Whether both are parts of one assignment."""
-    if part.location is None or statement.location is None:
+    if part.location is None or statement.location is None or not statement.targets:
         return False
     same_line = (part.location.file, part.location.line) == (
         statement.location.file,
@@ -152,6 +154,11 @@ def _neat(text: str) -> str:
     return ast.unparse(ast.parse(text, mode="eval")).replace("'", '"')
 
 
+def _neat_statement(text: str) -> str:
+    """The statement without needless parentheses."""
+    return ast.unparse(ast.parse(text)).replace("'", '"')
+
+
 def _print(
     block: list[Statement], indent: str, lines: list[str], told: SourceLocation | None
 ) -> None:
@@ -162,7 +169,8 @@ def _print(
         if statement is None:
             stack.pop()
             if owner is not None:
-                lines += laid_out(f"return {_neat(owner.returns)}", indent)
+                if owner.returns:
+                    lines += laid_out(f"return {_neat(owner.returns)}", indent)
                 lines.append("")
             continue
         place = statement.location
@@ -176,11 +184,13 @@ def _print(
         if statement.body is not None:
             if lines and lines[-1].strip():
                 lines.append("")
+            if statement.decorator:
+                lines.append(f"{indent}@{statement.decorator}")
             lines.append(f"{indent}def {statement.targets[0]}({statement.text}):")
             stack.append((iter(statement.body), indent + "    ", statement))
             continue
         if statement.guard:
-            lines += laid_out(statement.text, indent)
+            lines += laid_out(_neat_statement(statement.text), indent)
             continue
         lines += laid_out(f"{', '.join(statement.targets)} = {_neat(statement.text)}", indent)
 

@@ -1,7 +1,5 @@
 """A kernel as a function on JAX arrays."""
 
-import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,13 +27,13 @@ from translators.emit.cycles import Body, Counted, cycle
 from translators.emit.driving import drive, run
 from translators.emit.emission import Emission, Enter, Note, Rule, Steps
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
-from translators.emit.layout import laid_out
 from translators.emit.pointers import pointee_of
 from translators.emit.preamble import HELPERS
+from translators.emit.python_file import python_file
 from translators.emit.terms import BatchAxis, Emitted, PointerTerm, Term, constant, dtype
 from translators.emit.writer import Writer
 from translators.graph.graph import Module
-from translators.graph.types import I32, I64, Number, PointerType, element_of
+from translators.graph.types import I32, I64, PointerType, element_of
 
 RULES: Mapping[str, Rule] = {
     **accesses.RULES,
@@ -71,6 +69,7 @@ class JaxFunction:
       results: the array parameters whose new contents it gives, in order.
       wide: whether it needs 64-bit types, which JAX has to be told to enable.
       notes: what its owner should know.
+      pallas: whether it is a kernel in Pallas; it then takes `interpret` too, as `pallas_call`.
     """
 
     name: str
@@ -80,6 +79,7 @@ class JaxFunction:
     results: tuple[str, ...]
     wide: bool
     notes: tuple[Note, ...]
+    pallas: bool = False
 
 
 def emit_jax(
@@ -222,92 +222,34 @@ class _Maker:
         first: Mapping[int, str],
     ) -> JaxFunction:
         e = self._emission
-        text = "\n".join(body)
-        scalars = [name for name in self._scalars if name in free]
-        parameters = [first[key] for key in taken]
-        keywords = [f"{name}={_default(self._scalars[name].value)}" for name in scalars]
-        signature = ", ".join([*parameters, *(["*", *keywords] if keywords else [])])
-        lines = [f'"""{self._title()}"""', ""]
-        lines += [*_imports(text, self._writer.helpers), ""]
-        for helper in self._writer.helpers:
-            lines += ["", HELPERS[helper].strip(), ""]
-        lines += ["", *laid_out(f"def {self._name}({signature}):", "")]
-        lines += [textwrap.indent(f'"""{self._docstring(taken, written, scalars)}"""', "    ")]
-        lines += _checks([(first[key], e.buffers.states[key].fact) for key in taken])
-        lines += _converted(body, [first[key] for key in taken if key in written])
-        wide = any(is_wide_text(line) for line in body)
-        source = "\n".join([*lines, *body, ""])
+        scalars = {name: fact for name, fact in self._scalars.items() if name in free}
         facts = [e.buffers.states[key].fact for key in taken]
+        results = tuple(e.buffers.states[key].fact.name for key in written)
+        source = python_file(
+            name=self._name,
+            kernel=self._module.kernel.name,
+            arguments=self._facts,
+            arrays=[(first[key], e.buffers.states[key].fact) for key in taken],
+            scalars=scalars,
+            results=results,
+            body=[*_converted(body, [first[key] for key in taken if key in written]), *body],
+            helpers={each: HELPERS[each] for each in self._writer.helpers},
+        )
+        wide = any(is_wide_text(line) for line in body)
         return JaxFunction(
             name=self._name,
             source=source,
             parameters=tuple(fact.name for fact in facts),
             scalars=tuple(scalars),
-            results=tuple(e.buffers.states[key].fact.name for key in written),
+            results=results,
             wide=wide or any(fact.dtype.endswith("64") for fact in facts),
             notes=tuple(e.notes),
         )
-
-    def _title(self) -> str:
-        return f"`{self._module.kernel.name}`, translated from Triton."
-
-    def _docstring(self, taken: list[int], written: list[int], scalars: list[str]) -> str:
-        states = self._emission.buffers.states
-        lines = [f"Computes what the Triton kernel `{self._module.kernel.name}` computes.", ""]
-        fixed = [
-            f"{fact.name}={fact.value}"
-            for fact in self._facts
-            if isinstance(fact, ScalarFact) and not fact.free
-        ]
-        if fixed:
-            lines += [*textwrap.wrap(f"Made for {', '.join(fixed)}.", 92), ""]
-        lines.append("Args:")
-        for key in taken:
-            fact = states[key].fact
-            lines.append(f"  {fact.name}: {fact.dtype}{list(fact.shape)}.")
-        for name in scalars:
-            lines.append(f"  {name}: a number, {self._scalars[name].dtype}.")
-        names = ", ".join(f"`{states[key].fact.name}`" for key in written)
-        lines += ["", "Returns:", f"  The new contents of {names}.", ""]
-        return "\n".join(lines)
-
-
-def _default(number: Number) -> str:
-    """A number as Python writes it."""
-    if isinstance(number, float) and not math.isfinite(number):
-        return f'float("{number}")'
-    return repr(number)
 
 
 def is_wide_text(line: str) -> bool:
     """Whether a line of emitted text speaks of 64-bit types."""
     return "jnp.int64" in line or "jnp.uint64" in line or "jnp.float64" in line
-
-
-def _imports(text: str, helpers: Mapping[str, None]) -> list[str]:
-    whole = text + "".join(HELPERS[each] for each in helpers)
-    found = []
-    if "jax." in whole.replace("jax.numpy", ""):
-        found.append("import jax")
-    found.append("import jax.numpy as jnp")
-    if "lax." in whole:
-        found.append("from jax import lax")
-    return found
-
-
-def _checks(arrays: list[tuple[str, ArrayFact]]) -> list[str]:
-    """The function refuses what it was not made for: first other shapes, then other elements."""
-    lines = []
-    for name, fact in arrays:
-        message = f"`{name}` must have the shape {fact.shape}, not {{{name}.shape}}"
-        lines.append(f"    if {name}.shape != {fact.shape}:")
-        lines += laid_out(f'raise ValueError(f"{message}")', "        ")
-    for name, fact in arrays:
-        element = "bool_" if fact.dtype == "bool" else fact.dtype
-        message = f"`{name}` must hold {fact.dtype}, not {{{name}.dtype}}"
-        lines.append(f"    if {name}.dtype != jnp.{element}:")
-        lines += laid_out(f'raise TypeError(f"{message}")', "        ")
-    return lines
 
 
 def _converted(body: list[str], names: list[str]) -> list[str]:

@@ -34,7 +34,8 @@ class MergedWriter(Copier):
       classes: which dimensions are one and the same.
       roots: the tensors that hold positions in an array.
       restated: scalars in terms of the coordinates of programs that stay.
-      kept: these coordinates; they are the axes of the new grid.
+      kept: these coordinates; they are the first axes of the new grid.
+      steps: the coordinates along which several programs are left; the axes behind them.
       lengths: how long merged dimensions are, by class.
       live: the ops to copy.
     """
@@ -46,6 +47,7 @@ class MergedWriter(Copier):
         roots: Mapping[Value, Root],
         restated: Mapping[Value, Affine],
         kept: Sequence[Digit],
+        steps: Sequence[Digit],
         lengths: Mapping[Place, int],
         live: set[Op],
     ) -> None:
@@ -54,6 +56,7 @@ class MergedWriter(Copier):
         self._roots = roots
         self._expressions = restated
         self._kept = kept
+        self._steps = steps
         self._lengths = lengths
         self._live = live
 
@@ -87,6 +90,15 @@ class MergedWriter(Copier):
         type_ = TensorType(shape, element)
         if element != I32:
             made = _append(region, "arith.extsi", (made,), type_, value)
+        if root.digit in self._steps:
+            axis = len(self._kept) + self._steps.index(root.digit)
+            first = _append(region, "tt.get_program_id", (), I32, value, axis=axis)
+            if element != I32:
+                first = _append(region, "arith.extsi", (first,), element, value)
+            by = _append(region, "arith.constant", (), element, value, value=shape[0])
+            first = _append(region, "arith.muli", (first, by), element, value)
+            first = _append(region, "tt.splat", (first,), type_, value)
+            made = _append(region, "arith.addi", (made, first), type_, value)
         for name, number, neutral in (
             ("arith.muli", root.scale, 1),
             ("arith.addi", root.offset, 0),

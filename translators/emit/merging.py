@@ -6,10 +6,12 @@ Where no op sees more than one element along such a block at a time, the blocks 
 JAX it speaks of whole arrays.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from translators.access.analysis import Access, Analysis
+from translators.access.delinearize import Position
 from translators.access.expression import Affine, Digit, Lane, leaves
 from translators.access.states import Integer
 from translators.emit.classes import Classes, Place, classes_of
@@ -39,20 +41,48 @@ class Merged:
     Attributes:
       module: the kernel, verified.
       grid: its programs.
-      names: what the coordinates were called whose programs were merged.
+      names: what the axes of the grid count.
+      steps: how many of them, the last ones, count blocks of merged dimensions.
     """
 
     module: Module
     grid: tuple[int, int, int]
     names: tuple[str, ...]
+    steps: int = 0
 
 
-def merge_programs(module: Module, analysis: Analysis) -> Merged | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocks:
+    """Programs that divide a dimension into blocks.
+
+    Attributes:
+      digit: what counts them.
+      block: how long a block is.
+      whole: how long all of them are together, as far as anything is written.
+      bounded: whether masks keep out what lies behind.
+      minor: whether the dimension lies in memory without gaps.
+    """
+
+    digit: Digit
+    block: int
+    whole: int
+    bounded: bool
+    minor: bool
+
+
+Chooser: TypeAlias = Callable[[Sequence[Blocks]], Mapping[Digit, int]]
+
+
+def merge_programs(
+    module: Module, analysis: Analysis, choose: Chooser | None = None
+) -> Merged | None:
     """Merges the programs along as many coordinates as can be; `None` if that is none.
 
     Args:
       module: a verified kernel.
       analysis: its accesses, in terms of `ProgramAxes`.
+      choose: how long the new blocks are to be, multiples of the old ones or the whole; all
+        programs along a coordinate become one where it is not given.
 
     Raises:
       GraphError: never for a right kernel; the result is verified.
@@ -63,7 +93,7 @@ def merge_programs(module: Module, analysis: Analysis) -> Merged | None:
     roots = list(_roots(module.kernel, analysis))
     digits = _mergeable(module.kernel, classes, roots)
     while digits:
-        merger = _Merger(module, analysis, classes, roots, digits)
+        merger = _Merger(module, analysis, classes, roots, digits, choose)
         blamed = merger.blamed()
         if not blamed:
             return merger.merged()
@@ -151,6 +181,7 @@ class _Merger:
         classes: Classes,
         roots: list[Root],
         digits: list[Digit],
+        choose: Chooser | None,
     ) -> None:
         self._module = module
         self._analysis = analysis
@@ -161,10 +192,21 @@ class _Merger:
         self._kept = [each for each in analysis.axes.axes if each not in digits]
         self._parents = _parents(module.kernel.body)
         self._live = self._needed()
+        self._blocks = self._merged_blocks()
+        chosen = {} if choose is None else choose(list(self._blocks.values()))
+        self._steps = {
+            place: -(-each.whole // chosen[each.digit])
+            for place, each in self._blocks.items()
+            if chosen.get(each.digit, each.whole) < each.whole
+        }
+        self._lengths = {
+            place: min(each.whole, chosen.get(each.digit, each.whole))
+            for place, each in self._blocks.items()
+        }
 
     def blamed(self) -> set[Digit]:
         """The coordinates that something else needs than where blocks start; all if unknown."""
-        if len(self._kept) > 3:
+        if len(self._kept) + len(self._stepping()) > 3:
             return set(self._digits)
         for op in self._live:
             if op.name == "tt.get_program_id":
@@ -227,15 +269,45 @@ class _Merger:
             return state.expression
         return None
 
-    def _new_lengths(self) -> dict[Place, int]:
-        """How long the merged dimensions are, by class."""
-        found: dict[Place, int] = {}
+    def _merged_blocks(self) -> dict[Place, Blocks]:
+        """The merged dimensions, by class."""
+        found: dict[Place, Blocks] = {}
         for root in self._roots.values():
             place = self._classes.of((root.value, 0))
             block = shape_of(root.value.type)[0]
             whole = block * root.digit.extent
-            found[place] = min(whole, self._reached(place, root.digit, block) or whole)
+            reached = self._reached(place, root.digit, block)
+            found[place] = Blocks(
+                digit=root.digit,
+                block=block,
+                whole=min(whole, reached or whole),
+                bounded=reached is not None,
+                minor=self._is_minor(place),
+            )
         return found
+
+    def _stepping(self) -> list[Digit]:
+        """The coordinates along which several programs are left."""
+        found = dict.fromkeys(self._blocks[place].digit for place in self._steps)
+        return list(found)
+
+    def _is_minor(self, place: Place) -> bool:
+        """Whether some access goes through neighbours in memory along a dimension."""
+        for access in self._analysis.accesses:
+            pointers = access.op.operands[0]
+            if not isinstance(access.position, Position) or not shape_of(pointers.type):
+                continue
+            for dimension in access.position.dimensions:
+                if abs(dimension.stride) != 1:
+                    continue
+                for variable, factor in dimension.index.terms:
+                    if (
+                        isinstance(variable, Lane)
+                        and factor == 1
+                        and self._classes.of((pointers, variable.axis)) == place
+                    ):
+                        return True
+        return False
 
     def _reached(self, place: Place, digit: Digit, block: int) -> int | None:
         """Beyond which position nothing is written; `None` if that is not known."""
@@ -269,7 +341,8 @@ class _Merger:
                 if (expression := self._restated(value)) is not None
             },
             kept=self._kept,
-            lengths=self._new_lengths(),
+            steps=self._stepping(),
+            lengths=self._lengths,
             live=set(self._live),
         )
         writer.values.update(zip(kernel.arguments, body.arguments, strict=True))
@@ -284,9 +357,11 @@ class _Merger:
         others = [each for each in self._module.functions.values() if each is not kernel]
         module = make_module([function, *others], kernel.name)
         verify(module)
-        first, second, third = (*(each.extent for each in self._kept), 1, 1, 1)[:3]
-        names = tuple(each.name for each in self._digits)
-        return Merged(module=module, grid=(first, second, third), names=names)
+        counts = {self._blocks[place].digit: count for place, count in self._steps.items()}
+        extents = [*(each.extent for each in self._kept), *counts.values(), 1, 1, 1]
+        names = tuple(each.name for each in (*self._kept, *counts))
+        grid = (extents[0], extents[1], extents[2])
+        return Merged(module=module, grid=grid, names=names, steps=len(counts))
 
 
 def _parents(body: Region) -> Mapping[Op, Op]:

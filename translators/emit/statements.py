@@ -20,7 +20,9 @@ class Statement:
       named: whether the person gave it a name; if not, it may stand where it is used.
       body: the statements of a nested function.
       returns: what the nested function gives.
-      guard: whether it is a check, which is needed whatever it gives.
+      guard: whether it is needed whatever it gives: a check, or a write to a reference.
+      decorator: what a nested function is decorated with.
+      pinned: whether it stays where it is, as what it reads is written elsewhere.
     """
 
     targets: tuple[str, ...]
@@ -30,6 +32,8 @@ class Statement:
     body: "list[Statement] | None" = None
     returns: str = ""
     guard: bool = False
+    pinned: bool = False
+    decorator: str = ""
 
 
 def names_in(text: str) -> frozenset[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from translators.access.expression import Variable
 from translators.graph.types import (
     F32,
     F64,
@@ -35,6 +36,19 @@ class BatchAxis:
     name: str
     extent: int
     place: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Tiled:
+    """A coordinate of the programs of which a step of a grid computes several values at once.
+
+    Attributes:
+      step: what counts the steps along it.
+      axis: the values of one step.
+    """
+
+    step: Variable
+    axis: BatchAxis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

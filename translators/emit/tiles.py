@@ -271,12 +271,16 @@ def _with_holes(digits: list[Digit], shape: tuple[int, ...]) -> tuple[list[int],
     return (narrow, wide) if missing else None
 
 
-def write(e: Emission, buffer: int, spans: Sequence[Span], value: Term) -> None:
-    """Puts a value, which has all dimensions, where the access goes.
+def in_place(value: Term, spans: Sequence[Span]) -> tuple[str, list[int]]:
+    """A value with a dimension for each digit of the spans, in their order.
 
-    Every digit must be there, and no two of them may meet.
+    Args:
+      value: what has all its dimensions.
+      spans: where it goes; every digit must be there.
+
+    Returns:
+      The array as text, and the extents of the digits in the order that the value had them.
     """
-    state = e.buffers.states[buffer]
     digits = _digits(spans)
     order = _order(digits)
     text = value.text
@@ -289,6 +293,16 @@ def write(e: Emission, buffer: int, spans: Sequence[Span], value: Term) -> None:
     flipped = tuple(place for place, digit in enumerate(digits) if digit.flipped)
     if flipped:
         text = f"jnp.flip({text}, axis={flipped})"
+    return text, ordered
+
+
+def write(e: Emission, buffer: int, spans: Sequence[Span], value: Term) -> None:
+    """Puts a value, which has all dimensions, where the access goes.
+
+    Every digit must be there, and no two of them may meet.
+    """
+    state = e.buffers.states[buffer]
+    text, ordered = in_place(value, spans)
     text = e.writer.assign(text)
     sizes = _sizes(spans)
     index = [each for span in spans for each in _inside(span)]

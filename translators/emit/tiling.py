@@ -26,7 +26,7 @@ from translators.access.expression import (
 )
 from translators.access.expression import Digit as Coordinate
 from translators.emit.emission import Emission
-from translators.emit.terms import BatchAxis, PointerTerm, Term
+from translators.emit.terms import BatchAxis, PointerTerm, Term, Tiled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +135,9 @@ def span_of(e: Emission, dimension: Dimension) -> Span | None:
                 offset += factor * (digit.extent - 1)
                 digit = replace(digit, flipped=True)
             digits.append((digit, abs(factor)))
+            tiled = _tiled(e, variable)
+            if tiled is not None:
+                start.append((tiled.step, factor * tiled.axis.extent))
         elif _is_scalar(e, variable):
             start.append((variable, factor))
         else:
@@ -158,10 +161,17 @@ def span_of(e: Emission, dimension: Dimension) -> Span | None:
     )
 
 
+def _tiled(e: Emission, variable: Variable) -> Tiled | None:
+    found = e.programs.get(variable)
+    return found if isinstance(found, Tiled) else None
+
+
 def _digit(e: Emission, variable: Variable) -> Digit | None:
     match variable:
         case ProgramId() | Coordinate():
             batch = e.programs.get(variable)
+            if isinstance(batch, Tiled):
+                batch = batch.axis
             if isinstance(batch, BatchAxis):
                 return Digit(axis=batch, unit=1, extent=batch.extent)
             return None

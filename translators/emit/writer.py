@@ -40,10 +40,10 @@ class Writer:
         self._stems[name] = stem
         return name
 
-    def assign(self, text: str, hint: str = "") -> str:
-        """A new name for an expression."""
+    def assign(self, text: str, hint: str = "", *, pinned: bool = False) -> str:
+        """A new name for an expression; a pinned one is computed where it stands."""
         name = self.fresh(hint or "t")
-        self._block.append(Statement((name,), text, self.location, bool(hint)))
+        self._block.append(Statement((name,), text, self.location, bool(hint), pinned=pinned))
         self._homes[name] = self._block
         return name
 
@@ -77,6 +77,10 @@ class Writer:
         for each in (*NEEDS.get(name, ()), name):
             self.helpers[each] = None
         return name
+
+    def effect(self, text: str) -> None:
+        """A statement that is run for what it does."""
+        self._block.append(Statement((), text, self.location, guard=True))
 
     def define(self, name: str, parameters: str, body: list[Statement], returns: str) -> None:
         """A nested function."""

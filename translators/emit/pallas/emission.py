@@ -1,0 +1,91 @@
+"""The state of an emission of a Pallas kernel."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from translators.access.expression import Affine, Variable
+from translators.access.states import Pointer
+from translators.emit.emission import Emission
+from translators.emit.pallas.windows import Window
+from translators.emit.terms import BatchAxis
+from translators.graph.graph import Op
+
+_READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
+
+
+@dataclass(slots=True)
+class StepEmission(Emission):
+    """An emission of what one step of the grid does.
+
+    Attributes:
+      grid: the variables that count the steps, with how many there are along each.
+      needless: for each load the parts of its mask that keep out only what comes to nothing.
+      windows: what the step reads of the arrays, in the order in which it was asked for.
+      outputs: the windows that are written, by buffer.
+      kept: the buffers whose windows begin as what was there before.
+      begun: the buffers that something has been written to.
+    """
+
+    grid: Mapping[Variable, int] = field(default_factory=dict)
+    needless: Mapping[Op, frozenset[Affine]] = field(default_factory=dict)
+    windows: dict[object, Window] = field(default_factory=dict)
+    outputs: dict[int, Window] = field(default_factory=dict)
+    kept: set[int] = field(default_factory=set)
+    begun: set[int] = field(default_factory=set)
+    changing: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        Emission.__post_init__(self)
+        self.changing = frozenset(
+            access.pointer.argument
+            for access in self.analysis.accesses
+            if isinstance(access.pointer, Pointer) and access.op.name not in _READS
+        )
+
+    @property
+    def summed(self) -> frozenset[BatchAxis]:
+        """The axes of the iterations that are computed at once."""
+        return frozenset(each for each in self.iterations.values() if isinstance(each, BatchAxis))
+
+    def is_written(self, buffer: int) -> bool:
+        """Whether the kernel writes to an array, here or elsewhere."""
+        return any(self.aliases.get(each, each) == buffer for each in self.changing)
+
+    def window(self, wanted: Window) -> Window:
+        """The window for reading, with a name."""
+        found = self.windows.get(wanted.place)
+        if found is None:
+            wanted.reference = self.writer.fresh(self._stem(wanted.buffer, "ref"))
+            found = self.windows[wanted.place] = wanted
+        return found
+
+    def output(self, op: Op, wanted: Window) -> Window:
+        """The one window of an array that is written.
+
+        Raises:
+          UnsupportedError: there is another one already.
+        """
+        found = self.outputs.get(wanted.buffer)
+        if found is None:
+            wanted.reference = self.writer.fresh(self._stem(wanted.buffer, "ref"))
+            found = self.outputs[wanted.buffer] = wanted
+        elif found.place != wanted.place:
+            name = self.buffers.states[wanted.buffer].fact.name
+            raise self.refuse(op, f"touches another block of `{name}` than the one that is written")
+        return found
+
+    def initial(self, window: Window) -> str:
+        """The reference to what was in a written window before the kernel."""
+        if not window.initial:
+            window.initial = self.writer.fresh(self._stem(window.buffer, "before_ref"))
+        return window.initial
+
+    def keeps(self, window: Window) -> None:
+        """Says that the window begins as what was there before."""
+        self.initial(window)
+        self.kept.add(window.buffer)
+
+    def _stem(self, buffer: int, ending: str) -> str:
+        name = self.buffers.states[buffer].fact.name
+        return f"{re.sub(r'_?ptrs?$', '', name) or name}_{ending}"

@@ -1,0 +1,445 @@
+"""A kernel as a function that calls a Pallas kernel."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from translators.access.analysis import Analysis
+from translators.access.enumeration import Array
+from translators.access.expression import Affine, Derivation, Derived, Variable, derived_in, leaves
+from translators.emit.buffers import Buffers
+from translators.emit.classes import classes_of
+from translators.emit.driving import run
+from translators.emit.emission import UnsupportedError
+from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
+from translators.emit.jax import RULES as JAX_RULES
+from translators.emit.jax import JaxFunction
+from translators.emit.pallas import memory
+from translators.emit.pallas.closed import needless_bounds
+from translators.emit.pallas.emission import StepEmission
+from translators.emit.pallas.plan import Plan
+from translators.emit.pallas.windows import Window
+from translators.emit.pointers import pointee_of
+from translators.emit.preamble import HELPERS
+from translators.emit.python_file import python_file
+from translators.emit.statements import Statement
+from translators.emit.terms import PointerTerm, Term, constant, dtype, is_wide
+from translators.emit.tiles import unviewed
+from translators.emit.writer import Writer
+from translators.graph.errors import GraphError
+from translators.graph.graph import Module
+from translators.graph.types import I32, I64, PointerType, element_of
+
+RULES = {**JAX_RULES, **memory.RULES}
+
+# What the blocks of a step may take of vector memory, each twice: while one is computed on, the
+# next one arrives. The default limit of the compiler is 16 MiB (docs/pallas-capabilities.md).
+_MOST_BYTES = 12 << 20
+# Elements of a value of many iterations.
+_LARGEST = 1 << 20
+# Stands for what a call gives.
+_RESULT = "result"
+_INTERPRET = "interpret: as `pl.pallas_call` takes it; not at all by default."
+# Functions of the preamble that Pallas kernels have in another form.
+_HELPERS = {
+    "_greatest": '''
+def _greatest(x, axis):
+    """The greatest number along `axis`; NaN only where all elements are."""
+    nan = jnp.isnan(x)
+    greatest = jnp.max(jnp.where(nan, -jnp.inf, x), axis)
+    return jnp.where(jnp.all(nan, axis), jnp.nan, greatest)
+''',
+    "_least": '''
+def _least(x, axis):
+    """The least number along `axis`; NaN only where all elements are."""
+    nan = jnp.isnan(x)
+    least = jnp.min(jnp.where(nan, jnp.inf, x), axis)
+    return jnp.where(jnp.all(nan, axis), jnp.nan, least)
+''',
+}
+
+
+def emit_pallas(
+    module: Module, analysis: Analysis, arguments: Sequence[ArgumentFact], plan: Plan
+) -> JaxFunction:
+    """Writes the kernel of a verified module as a Pallas kernel for TPU, and a call of it.
+
+    Args:
+      module: the kernel, with the functions that it calls.
+      analysis: its accesses, for the launch that the function is specialised on.
+      arguments: one fact for each of the kernel's arguments.
+      plan: which programs make a step of the grid.
+
+    Raises:
+      GraphError: part of the kernel has no form as a kernel of blocks; at the kernel's line.
+    """
+    return _Maker(module, analysis, arguments, plan).made()
+
+
+class _Maker:
+    """One emission, from the facts to the text of the file."""
+
+    def __init__(
+        self,
+        module: Module,
+        analysis: Analysis,
+        arguments: Sequence[ArgumentFact],
+        plan: Plan,
+    ) -> None:
+        self._module = module
+        self._facts = arguments
+        self._plan = plan
+        self._writer = Writer(("pl", "pltpu", "interpret"))
+        self._name = self._writer.fresh(module.kernel.name)
+        self._numbers: dict[str, tuple[str, ScalarFact]] = {}
+        buffers = Buffers(self._writer)
+        for index, fact in enumerate(arguments):
+            if isinstance(fact, ArrayFact) and fact.alias == index:
+                buffers.add(index, fact, pointee_of(module.kernel.arguments[index].type))
+        self._given = {key: state.name for key, state in buffers.states.items()}
+        self._counters = {
+            each: self._writer.fresh(f"{name}_step") for each, name in plan.names.items()
+        }
+        self._places = {each: self._writer.fresh(name) for each, name in plan.names.items()}
+        programs = {
+            each: Term(text=self._counters[each], element=I32) if each in plan.grid else counted
+            for each, counted in plan.programs.items()
+        }
+        self._emission = StepEmission(
+            module=module,
+            analysis=analysis,
+            writer=self._writer,
+            buffers=buffers,
+            rules=RULES,
+            programs=programs,
+            largest=_LARGEST,
+            grid=plan.grid,
+            needless=needless_bounds(analysis, classes_of(module.kernel)),
+        )
+
+    def made(self) -> JaxFunction:
+        """The function."""
+        e, kernel = self._emission, self._module.kernel
+        self._writer.location = None
+        for state in e.buffers.states.values():
+            if is_wide(state.element):
+                raise GraphError(
+                    f"`{state.fact.name}` holds `{state.element}`, which TPU kernels do not",
+                    kernel.location,
+                )
+            converted = e.buffers.entered(state)
+            if converted:
+                state.name = self._writer.assign(converted, state.fact.name)
+        with self._writer.nested() as block:
+            for index, fact in enumerate(self._facts):
+                self._enter(index, fact)
+            run(e, kernel.body)
+        self._writer.location = None
+        self._check_memory()
+        grid = self._grid()
+        block[:0] = [*self._begin(grid), *self._keep(grid)]
+        name = self._writer.fresh("kernel")
+        inputs, outputs, aliases = self._operands()
+        parameters = [each for each, *_ in (*inputs, *outputs)]
+        self._writer.define(name, ", ".join(parameters), block, "")
+        self._called(name, grid, inputs, outputs, aliases)
+        written = list(e.outputs)
+        returns = [e.buffers.left(e.buffers.states[key]) for key in written]
+        whole = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
+        scalars = dict(self._numbers.values())
+        body, free = self._writer.finished(
+            whole, [self._name, "interpret", *self._given.values(), *scalars]
+        )
+        return self._file(body, free, scalars, written)
+
+    def _enter(self, index: int, fact: ArgumentFact) -> None:
+        e = self._emission
+        value = self._module.kernel.arguments[index]
+        element = element_of(value.type)
+        if isinstance(fact, ArrayFact):
+            e.aliases[index] = fact.alias
+            if isinstance(element, PointerType):
+                offset = constant(0, I32)
+                e.put(value, PointerTerm(buffer=fact.alias, offset=offset, pointee=element.pointee))
+            return
+        assert element is not None
+        if not fact.free:
+            number = int(fact.value)
+            narrow = element == I64 and I32.smallest <= number <= I32.largest
+            e.put(value, constant(number, I32 if narrow else element))
+            return
+        if is_wide(element):
+            raise GraphError(
+                f"`{fact.name}` is `{element}`, which TPU kernels do not compute with",
+                self._module.kernel.location,
+            )
+        name = self._writer.fresh(fact.name)
+        reference = self._writer.fresh(f"{fact.name}_ref")
+        self._numbers[reference] = (name, fact)
+        text = f"{reference}[0]"
+        e.put(value, Term(text=self._writer.assign(text, fact.name), element=element))
+
+    # The grid
+
+    def _grid(self) -> list[Variable]:
+        """The variables in their order: those that move what is written outside of the others.
+
+        Raises:
+          UnsupportedError: a block would be written, left and come back to.
+        """
+        e = self._emission
+        moving = [
+            {each for index in window.index for each in leaves(index)}
+            for window in e.outputs.values()
+        ]
+        ordered = sorted(self._plan.grid, key=lambda each: -sum(each in some for some in moving))
+        for window, some in zip(e.outputs.values(), moving, strict=True):
+            inside = [each in some for each in ordered]
+            if inside != sorted(inside, reverse=True) and some:
+                name = e.buffers.states[window.buffer].fact.name
+                raise UnsupportedError(
+                    f"blocks of `{name}` would be left and come back to, whatever the order of "
+                    "the grid",
+                    self._module.kernel.location,
+                )
+        return ordered
+
+    def _begin(self, grid: Sequence[Variable]) -> list[Statement]:
+        """The names of the step's place in the grid."""
+        return [
+            Statement((self._counters[each],), f"pl.program_id({place})", named=True)
+            for place, each in enumerate(grid)
+        ]
+
+    def _keep(self, grid: Sequence[Variable]) -> list[Statement]:
+        """What windows begin as that are not written as a whole."""
+        e = self._emission
+        found = []
+        for buffer in e.outputs:
+            window = e.outputs[buffer]
+            if buffer not in e.kept:
+                continue
+            copied = f"{window.reference}[...] = {window.initial}[...]"
+            moving = {each for index in window.index for each in leaves(index)}
+            still = [self._counters[each] for each in grid if each not in moving]
+            copy = Statement((), copied, guard=True)
+            if still:
+                first = " & ".join(f"({each} == 0)" for each in still)
+                name = self._writer.fresh("keep")
+                copy = Statement(
+                    (name,), "", guard=True, body=[copy], decorator=f"pl.when({first})"
+                )
+            found.append(copy)
+        return found
+
+    # The call
+
+    def _operands(
+        self,
+    ) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]], dict[int, int]]:
+        """References, specifications and arrays of what goes in and out, and what is one array."""
+        e = self._emission
+        inputs: list[tuple[str, str, str]] = []
+        for reference, (name, fact) in self._numbers.items():
+            array = f"jnp.array([{name}], jnp.{fact.dtype})"
+            inputs.append((reference, "pl.BlockSpec(memory_space=pltpu.SMEM)", array))
+        for window in e.windows.values():
+            inputs.append((window.reference, self._specification(window), window.view))
+        outputs: list[tuple[str, str, str]] = []
+        aliases: dict[int, int] = {}
+        for place, window in enumerate(e.outputs.values()):
+            if not self._is_visited(window):
+                e.initial(window)
+            if window.initial:
+                aliases[len(inputs)] = place
+                inputs.append((window.initial, self._specification(window), window.view))
+            shape = f"jax.ShapeDtypeStruct({window.sizes}, {dtype(window.element)})"
+            outputs.append((window.reference, self._specification(window), shape))
+        return inputs, outputs, aliases
+
+    def _specification(self, window: Window) -> str:
+        if window.scalars:
+            return "pl.BlockSpec(memory_space=pltpu.SMEM)"
+        moved = {leaf for index in window.index for leaf in leaves(index)}
+        shown = [
+            self._places[each] if each in moved else f"_{self._places[each]}"
+            for each in self._grid()
+        ]
+        block = ", ".join(
+            "None" if not each.seen else str(each.block) for each in window.dimensions
+        )
+        index = ", ".join(self._expression(each) for each in window.index)
+        comma = "," if len(window.dimensions) == 1 else ""
+        return (
+            f"pl.BlockSpec(({block}{comma}), lambda {', '.join(shown or ['_'])}: ({index}{comma}))"
+        )
+
+    def _expression(self, expression: Affine) -> str:
+        """The expression over the variables of the grid as Python."""
+        parts: dict[Variable, str] = dict(self._places)
+        for derived in derived_in(expression):
+            parts[derived] = _derived(
+                derived, _sum(derived.left, parts), _sum(derived.right, parts)
+            )
+        return _sum(expression, parts)
+
+    def _is_visited(self, window: Window) -> bool:
+        """Whether the steps together write to all blocks of the array."""
+        grid = self._plan.grid
+        blocks = [-(-each.size // each.block) for each in window.dimensions]
+        variables = list({each: None for index in window.index for each in leaves(index)})
+        counts = [grid[each] for each in variables]
+        box = np.indices(counts).reshape(len(counts), prod(counts))
+        values: dict[Variable, Array] = dict(zip(variables, box, strict=True))
+        place = np.zeros(prod(counts), np.int64)
+        for index, count in zip(window.index, blocks, strict=True):
+            place = place * count + _evaluated(index, values)
+        return len(np.unique(place)) == prod(blocks)
+
+    def _check_memory(self) -> None:
+        e = self._emission
+        windows = [each for each in e.windows.values() if not each.scalars]
+        size = 2 * sum(each.bytes for each in (*windows, *e.outputs.values()))
+        if size > _MOST_BYTES:
+            largest = max((*windows, *e.outputs.values()), key=lambda each: each.bytes)
+            name = e.buffers.states[largest.buffer].fact.name
+            raise UnsupportedError(
+                f"a step needs {size / 2**20:.0f} MiB of vector memory, {largest.shape} of "
+                f"`{name}` the most",
+                self._module.kernel.location,
+            )
+
+    def _called(
+        self,
+        name: str,
+        grid: Sequence[Variable],
+        inputs: Sequence[tuple[str, str, str]],
+        outputs: Sequence[tuple[str, str, str]],
+        aliases: Mapping[int, int],
+    ) -> None:
+        """Takes down the call, and what the arrays are after it."""
+        e = self._emission
+        sizes = [str(self._plan.grid[each]) for each in grid] or ["1"]
+        semantics = [f'"{self._semantics(each)}"' for each in grid] or ['"arbitrary"']
+        listed = ", ".join(each for _, each, _ in inputs)
+        shapes, places = [each for *_, each in outputs], [each for _, each, _ in outputs]
+        single = len(outputs) == 1
+        options = [
+            name,
+            f"grid=({', '.join(sizes)}{',' if len(sizes) == 1 else ''})",
+            f"in_specs=[{listed}]",
+            f"out_specs={places[0] if single else f'[{chr(44).join(places)}]'}",
+            f"out_shape={shapes[0] if single else f'[{chr(44).join(shapes)}]'}",
+        ]
+        if aliases:
+            pairs = ", ".join(f"{each}: {to}" for each, to in aliases.items())
+            options.append(f"input_output_aliases={{{pairs}}}")
+        comma = "," if len(semantics) == 1 else ""
+        options.append(
+            "compiler_params=pltpu.CompilerParams(dimension_semantics="
+            f"({', '.join(semantics)}{comma}))"
+        )
+        options.append("interpret=interpret")
+        arrays = ", ".join(each for *_, each in inputs)
+        call = self._writer.assign(f"pl.pallas_call({', '.join(options)})", "call", pinned=True)
+        text = f"{call}({arrays})"
+        hints = [e.buffers.states[key].fact.name for key in e.outputs]
+        names = (
+            [self._writer.assign(text, hints[0])] if single else self._writer.unpack(text, hints)
+        )
+        for (buffer, window), given in zip(e.outputs.items(), names, strict=True):
+            state = e.buffers.states[buffer]
+            whole = tuple(span.dimension.size for span in window.spans)
+            text = unviewed(_RESULT, state, window.spans)
+            if whole != window.sizes and f"({_RESULT}).reshape(" not in text:
+                text = text.replace(_RESULT, f"{_RESULT}.reshape{whole}")
+            text = text.replace(_RESULT, given)
+            state.name = given if text == given else self._writer.assign(text, state.fact.name)
+
+    def _semantics(self, variable: Variable) -> str:
+        """Whether steps along a variable may be done in any order, by any core."""
+        windows = self._emission.outputs.values()
+        moved = ({leaf for index in each.index for leaf in leaves(index)} for each in windows)
+        return "parallel" if all(variable in some for some in moved) else "arbitrary"
+
+    def _file(
+        self,
+        body: list[str],
+        free: frozenset[str],
+        scalars: Mapping[str, ScalarFact],
+        written: Sequence[int],
+    ) -> JaxFunction:
+        e = self._emission
+        taken = [key for key, name in self._given.items() if name in free]
+        arrays = [(self._given[key], e.buffers.states[key].fact) for key in taken]
+        used = {name: fact for name, fact in scalars.items() if name in free}
+        results = tuple(e.buffers.states[key].fact.name for key in written)
+        source = python_file(
+            name=self._name,
+            kernel=self._module.kernel.name,
+            arguments=self._facts,
+            arrays=arrays,
+            scalars=used,
+            results=results,
+            body=body,
+            helpers={each: _HELPERS.get(each, HELPERS[each]) for each in self._writer.helpers},
+            options=[("interpret=False", _INTERPRET)],
+        )
+        return JaxFunction(
+            name=self._name,
+            source=source,
+            parameters=tuple(fact.name for _, fact in arrays),
+            scalars=tuple(used),
+            results=results,
+            wide=False,
+            notes=tuple(e.notes),
+            pallas=True,
+        )
+
+
+def _sum(expression: Affine, parts: Mapping[Variable, str]) -> str:
+    text = ""
+    for variable, factor in expression.terms:
+        word = parts[variable] if abs(factor) == 1 else f"{parts[variable]} * {abs(factor)}"
+        sign = "-" if factor < 0 else "+"
+        text = f"{text} {sign} {word}" if text else (f"-{word}" if factor < 0 else word)
+    if expression.offset and text:
+        return f"{text} {'+' if expression.offset > 0 else '-'} {abs(expression.offset)}"
+    return text or str(expression.offset)
+
+
+def _derived(derived: Derived, left: str, right: str) -> str:
+    match derived.derivation:
+        case Derivation.FLOOR_DIVIDE:
+            return f"(({left}) // ({right}))"
+        case Derivation.REMAINDER:
+            return f"(({left}) % ({right}))"
+        case Derivation.MINIMUM:
+            return f"jnp.minimum({left}, {right})"
+        case Derivation.MAXIMUM:
+            return f"jnp.maximum({left}, {right})"
+
+
+def _evaluated(expression: Affine, values: Mapping[Variable, Array]) -> Array:
+    """The expression for all steps of a grid."""
+    known = dict(values)
+
+    def sum_of(part: Affine) -> Array:
+        found = np.full(1, part.offset, np.int64)
+        for each, factor in part.terms:
+            found = found + known[each] * factor
+        return found
+
+    for derived in derived_in(expression):
+        left, right = sum_of(derived.left), sum_of(derived.right)
+        match derived.derivation:
+            case Derivation.FLOOR_DIVIDE:
+                known[derived] = left // right
+            case Derivation.REMAINDER:
+                known[derived] = left % right
+            case Derivation.MINIMUM:
+                known[derived] = np.minimum(left, right)
+            case Derivation.MAXIMUM:
+                known[derived] = np.maximum(left, right)
+    return sum_of(expression)

@@ -1,0 +1,340 @@
+"""Loads, stores and atomic updates of windows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from types import MappingProxyType
+
+from translators.access.analysis import Access
+from translators.access.delinearize import Dimension
+from translators.access.expression import Affine
+from translators.emit.accesses import edges_only, never, tiled
+from translators.emit.affine import affine_term
+from translators.emit.buffers import BufferState
+from translators.emit.emission import Emission, Rule
+from translators.emit.facts import ArrayFact
+from translators.emit.pallas.emission import StepEmission
+from translators.emit.pallas.windows import (
+    Seen,
+    Window,
+    WindowError,
+    is_summed,
+    scalars_of,
+    window_of,
+)
+from translators.emit.pointers import pointee_of
+from translators.emit.terms import PointerTerm, Term, constant, dtype, typed
+from translators.emit.tiles import assembled, in_place, source_of
+from translators.emit.tiling import Span, touched, whole_lanes
+from translators.graph.graph import Op
+from translators.graph.types import I64, FloatType, shape_of
+
+_ADDED = {"fadd": "{0} + {1}", "add": "{0} + {1}"}
+_LIMITED = {"max": "jnp.maximum({0}, {1})", "min": "jnp.minimum({0}, {1})"}
+
+
+def _steps(e: Emission) -> StepEmission:
+    assert isinstance(e, StepEmission)
+    return e
+
+
+def _spans(e: StepEmission, op: Op, pointer: PointerTerm) -> tuple[Span, ...]:
+    """What an access touches.
+
+    Raises:
+      UnsupportedError: it does not count through the array.
+    """
+    if pointer.alternatives:
+        raise e.refuse(op, "leads into one array or another")
+    access = e.accesses.get(op)
+    spans = tiled(e, access, pointer)
+    if spans is None:
+        raise e.refuse(op, _why(e, access, pointer))
+    return spans
+
+
+def _why(e: StepEmission, access: Access | None, pointer: PointerTerm) -> str:
+    state = e.buffers.states[pointer.buffer]
+    if pointer.pointee != state.element:
+        return f"takes `{state.fact.name}` to hold `{pointer.pointee}`"
+    if access is not None and access.reasons:
+        return f"is no block of `{state.fact.name}`: {access.reasons[0].text}"
+    return f"is no block of `{state.fact.name}`"
+
+
+def _load(e_: Emission, op: Op) -> None:
+    e = _steps(e_)
+    pointer = e.pointer(op.operands[0], op)
+    mask = e.term(op.operands[1]) if len(op.operands) > 1 else None
+    other = e.term(op.operands[2]) if len(op.operands) > 2 else None
+    shape = shape_of(op.operands[0].type)
+    element = pointee_of(op.operands[0].type)
+    if other is None:
+        other = constant(0 if not isinstance(element, FloatType) else 0.0, element, shape)
+    if (mask is not None and mask.number == 0) or never(e, op):
+        e.put(op.result, other)
+        return
+    spans = _spans(e, op, pointer)
+    access = e.accesses[op]
+    state = e.buffers.states[pointer.buffer]
+    if not any(span.digits for span in spans):
+        found = _scalar(e, op, pointer.buffer, state, spans, shape)
+    else:
+        asked = _asked(e, access, spans, other)
+        found = _block(e, op, pointer.buffer, spans, shape, other, whole=not asked)
+        if not asked:
+            mask = None
+    if mask is not None and mask.number is None:
+        found = e.chosen(mask, found, other, op.result.name)
+    if found.element == I64:
+        raise e.refuse(op, "reads integers of 64 bits")
+    e.put(op.result, found)
+
+
+def _scalar(
+    e: StepEmission,
+    op: Op,
+    buffer: int,
+    state: BufferState,
+    spans: Sequence[Span],
+    shape: tuple[int, ...],
+) -> Term:
+    try:
+        window, index = scalars_of(buffer, state, spans)
+    except WindowError as error:
+        raise e.refuse(op, f"is no block of `{state.fact.name}`: {error}") from None
+    if buffer in e.outputs:
+        raise e.refuse(op, f"reads single numbers of `{state.fact.name}`, which is written")
+    window = e.window(window)
+    place = affine_term(e, index)
+    text = e.writer.assign(f"{window.reference}[{place.text}]", op.result.name)
+    return e.lifted(Term(text=text, element=state.element), shape)
+
+
+def _asked(e: StepEmission, access: Access, spans: Sequence[Span], other: Term) -> bool:
+    """Whether the mask has parts that matter: no edges that are cut off, nothing that is needless.
+
+    Where all iterations of a loop are read at once, the window ends with the array, and what lies
+    beyond is filled with `other`.
+    """
+    mask = access.mask
+    if mask is None or mask.always:
+        return False
+    if mask.leftovers or mask.never:
+        return True
+    needless = e.needless.get(access.op, frozenset())
+    if any(each.expression not in needless for each in mask.predicates):
+        return True
+    return any(
+        each.comparison.expression not in needless
+        and not (
+            each.edge and other.number is not None and is_summed(spans[each.dimension], e.summed)
+        )
+        for each in mask.bounds
+    )
+
+
+def _block(
+    e: StepEmission,
+    op: Op,
+    buffer: int,
+    spans: Sequence[Span],
+    shape: tuple[int, ...],
+    other: Term,
+    *,
+    whole: bool,
+) -> Term:
+    window, seen = _window(e, op, buffer, spans, written=False)
+    found, local, state = read(e, window, seen, shape, other, op.result.name)
+    if whole and other.number == 0 and local is not None:
+        e.sources[found.text] = source_of(state, local)
+    return found
+
+
+def _window(
+    e: StepEmission, op: Op, buffer: int, spans: Sequence[Span], *, written: bool
+) -> tuple[Window, tuple[Seen, ...]]:
+    """The window of an access, which may be one that others have too."""
+    state = e.buffers.states[buffer]
+    try:
+        window, seen = window_of(buffer, state, spans, e.grid, e.summed)
+    except WindowError as error:
+        raise e.refuse(op, f"is no block of `{state.fact.name}`: {error}") from None
+    if written or buffer in e.outputs or e.is_written(buffer):
+        return e.output(op, window), seen
+    return e.window(window), seen
+
+
+def local_spans(seen: Sequence[Seen]) -> tuple[Span, ...]:
+    """What an access touches of its window, along the dimensions that the kernel sees."""
+    local: list[Span] = []
+    for each in seen:
+        if not each.cut.seen:
+            continue
+        start = each.cut.start
+        dimension = Dimension(axes=(len(local),), size=each.cut.block, stride=1, index=start)
+        local.append(replace(each.span, dimension=dimension, start=start, interval=start.interval))
+    return tuple(local)
+
+
+def _index(e: StepEmission, local: Sequence[Span]) -> tuple[list[str], list[Span], bool]:
+    """How a reference is indexed, which spans are left, and whether that is all of it."""
+    index: list[str] = []
+    left: list[Span] = []
+    for span in local:
+        start = affine_term(e, span.start)
+        if not span.digits:
+            index.append(start.text)
+            continue
+        left.append(span)
+        size = span.dimension.size
+        if span.start.terms:
+            index.append(f"pl.ds({start.text}, {span.length})")
+        elif span.start.offset == 0 and span.length >= size:
+            index.append(":")
+        else:
+            first = str(span.start.offset) if span.start.offset else ""
+            end = span.start.offset + span.length
+            index.append(f"{first}:{end if end < size else ''}")
+    return index, left, all(each == ":" for each in index)
+
+
+def read(
+    e: StepEmission,
+    window: Window,
+    seen: Sequence[Seen],
+    shape: tuple[int, ...],
+    other: Term,
+    hint: str = "",
+) -> tuple[Term, tuple[Span, ...] | None, BufferState]:
+    """What an access reads of a window.
+
+    Returns:
+      The value; where it is all of the window, its spans there; and the window as an array.
+    """
+    local = local_spans(seen)
+    index, left, whole = _index(e, local)
+    reference, pinned = window.reference, False
+    if e.outputs.get(window.buffer) is window:
+        if window.buffer in e.begun or any(
+            isinstance(each, Term) for each in e.iterations.values()
+        ):
+            e.keeps(window)
+            pinned = True
+        else:
+            reference = e.initial(window)
+    text = f"{reference}[{'...' if whole else ', '.join(index)}]"
+    name = e.writer.assign(text, "" if whole else hint, pinned=pinned)
+    if not whole:
+        parts = [
+            replace(
+                each,
+                start=Affine(),
+                interval=Affine().interval,
+                dimension=replace(each.dimension, size=each.length),
+            )
+            for each in left
+        ]
+        found = assembled(e, name, parts, shape, window.element)
+        return _named(e, found, name, hint), None, _as_state(e, window, name)
+    state = _as_state(e, window, name)
+    text = name
+    pads = [each.pads for each in local]
+    if any(any(each) for each in pads):
+        fill = "" if other.number in (0, None) else f", constant_values={other.text}"
+        comma = "," if len(pads) == 1 else ""
+        text = e.writer.assign(f"jnp.pad({name}, ({', '.join(map(str, pads))}{comma}){fill})")
+    parts = [replace(each, dimension=replace(each.dimension, size=each.length)) for each in local]
+    found = assembled(e, text, parts, shape, window.element)
+    return _named(e, found, name, hint), local, state
+
+
+def _named(e: StepEmission, found: Term, name: str, hint: str) -> Term:
+    return found.like(e.writer.assign(found.text, hint))
+
+
+def _as_state(e: StepEmission, window: Window, name: str) -> BufferState:
+    """What was read of a window as an array."""
+    shape = window.shape
+    strides = tuple(prod(shape[place + 1 :]) for place in range(len(shape)))
+    fact = ArrayFact(
+        name=e.buffers.states[window.buffer].fact.name,
+        dtype="",
+        shape=shape,
+        strides=strides,
+        alias=-1,
+    )
+    return BufferState(fact, window.element, name)
+
+
+def _store(e_: Emission, op: Op) -> None:
+    e = _steps(e_)
+    pointer = e.pointer(op.operands[0], op)
+    value = e.term(op.operands[1])
+    mask = e.term(op.operands[2]) if len(op.operands) > 2 else None
+    here = e.come_here()
+    if 0 in (each.number for each in (mask, here) if each is not None) or never(e, op):
+        return
+    spans = _spans(e, op, pointer)
+    access = e.accesses[op]
+    shape = shape_of(op.operands[0].type)
+    state = e.buffers.states[pointer.buffer]
+    if state.element == I64:
+        raise e.refuse(op, "writes integers of 64 bits")
+    if touched(spans) != set(e.axes) or not whole_lanes(spans, shape):
+        raise e.refuse(op, f"writes to one place of `{state.fact.name}` from several programs")
+    condition = e.both(here, None if edges_only(access) else mask)
+    write(e, op, pointer.buffer, spans, shape, value, condition)
+
+
+def write(
+    e: StepEmission,
+    op: Op,
+    buffer: int,
+    spans: Sequence[Span],
+    shape: tuple[int, ...],
+    value: Term,
+    condition: Term | None,
+) -> None:
+    """Puts a value where an access goes, for the lanes for which a condition holds."""
+    window, seen = _window(e, op, buffer, spans, written=True)
+    local = local_spans(seen)
+    index, left, whole = _index(e, local)
+    reference = f"{window.reference}[{'...' if whole else ', '.join(index)}]"
+    if not any(span.digits for span in spans):
+        raise e.refuse(op, f"writes single numbers of `{window.reference}`")
+    if condition is not None or not covers(window, local):
+        e.keeps(window)
+    value = e.lifted(_stored(e, value, window), shape)
+    if condition is not None:
+        old, _, _ = read(e, window, seen, shape, constant(0, window.element, shape))
+        value = e.chosen(condition, value, old)
+    text, extents = in_place(e.spread(value, batch=e.axes), left)
+    lengths = tuple(each.length for each in left)
+    if prod(lengths) != prod(extents):
+        raise e.refuse(op, "writes to places with gaps between them")
+    if tuple(digit.extent for each in left for digit in each.digits) != lengths:
+        text = f"({text}).reshape({', '.join(map(str, lengths))})"
+    e.writer.effect(f"{reference} = {text}")
+    e.begun.add(buffer)
+
+
+def covers(window: Window, local: Sequence[Span]) -> bool:
+    """Whether a write goes to every place of the window that lies in the array."""
+    seen = [each for each in window.dimensions if each.seen]
+    return all(
+        not span.start.terms
+        and span.start.offset == 0
+        and span.length >= min(span.dimension.size, cut.size)
+        for span, cut in zip(local, seen, strict=True)
+    )
+
+
+def _stored(e: StepEmission, value: Term, window: Window) -> Term:
+    """The value as the window holds it."""
+    if value.element == window.element:
+        return value
+    return e.bind(f"{typed(value)}.astype({dtype(window.element)})", value, element=window.element)
+
+
+RULES: Mapping[str, Rule] = MappingProxyType({"tt.load": _load, "tt.store": _store})

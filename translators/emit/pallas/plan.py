@@ -1,0 +1,101 @@
+"""Which programs make a step of the grid: one, or many where each has little to do."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from math import prod
+
+from translators.access.analysis import Analysis
+from translators.access.expression import Digit, ProgramId, Variable
+from translators.emit.axis_order import outermost_first
+from translators.emit.terms import BatchAxis, Term, Tiled
+from translators.graph.graph import Module, walk
+from translators.graph.types import I32, shape_of
+
+# Elements of the largest value of a step: 512 KiB of 32 bits, of which a kernel has a few in
+# vector memory beside the blocks that come and go.
+_MOST_ELEMENTS = 1 << 17
+# Blocks of one number a program are vectors of at least this length.
+_LEAST_ROWS, _MOST_ROWS = 8, 256
+# The first axis that counts steps, where coordinates are taken apart; behind all coordinates.
+_STEPS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A grid of steps.
+
+    Attributes:
+      grid: the variables that count the steps, the outermost first, with how many there are.
+      names: what they are called.
+      programs: what each coordinate of the programs is within a step.
+    """
+
+    grid: Mapping[Variable, int]
+    names: Mapping[Variable, str]
+    programs: Mapping[Variable, BatchAxis | Term | Tiled]
+
+
+def plan_of(
+    module: Module,
+    analysis: Analysis,
+    names: Mapping[Variable, str],
+    single: Set[Variable] = frozenset(),
+) -> Plan:
+    """Decides how many programs a step computes.
+
+    Args:
+      module: the kernel.
+      analysis: its accesses.
+      names: what coordinates are called, where it is not what they are.
+      single: coordinates of which a step has one program in any case.
+    """
+    coordinates = _coordinates(analysis)
+    ordered = outermost_first(analysis.accesses, coordinates)
+    many = _many(module, [each for each in ordered if each not in single])
+    grid: dict[Variable, int] = {}
+    called: dict[Variable, str] = {}
+    programs: dict[Variable, BatchAxis | Term | Tiled] = {}
+    for each in ordered:
+        name = names.get(each, str(each))
+        rows = many.get(each, 1)
+        if rows == 1:
+            grid[each] = each.extent
+            called[each] = name
+            programs[each] = Term(text=name, element=I32)
+            continue
+        axis = BatchAxis(name=name, extent=rows, place=0)
+        if rows >= each.extent:
+            programs[each] = axis
+            continue
+        step = Digit(axis=_STEPS + len(grid), extent=-(-each.extent // rows), name=name)
+        grid[step] = step.extent
+        called[step] = step.name
+        programs[step] = Term(text=step.name, element=I32)
+        programs[each] = Tiled(step=step, axis=axis)
+    return Plan(grid=grid, names=called, programs=programs)
+
+
+def _coordinates(analysis: Analysis) -> Sequence[Digit | ProgramId]:
+    if analysis.axes is not None:
+        return analysis.axes.axes
+    return [
+        ProgramId(axis=axis, extent=extent)
+        for axis, extent in enumerate(analysis.launch.grid)
+        if extent > 1
+    ]
+
+
+def _many(module: Module, ordered: Sequence[Digit | ProgramId]) -> dict[Digit | ProgramId, int]:
+    """Of how many programs along one coordinate a step is made; none for kernels of products."""
+    if not ordered or any(op.name == "tt.dot" for op in walk(module.kernel.body)):
+        return {}
+    largest = max(
+        (prod(shape_of(value.type)) for op in walk(module.kernel.body) for value in op.results),
+        default=1,
+    )
+    last = ordered[-1]
+    rows = min(_MOST_ROWS, _MOST_ELEMENTS // largest)
+    if last.extent <= rows:
+        return {last: last.extent}
+    rows = 1 << max(0, rows.bit_length() - 1)
+    return {last: rows} if rows >= _LEAST_ROWS else {}

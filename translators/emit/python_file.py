@@ -1,0 +1,113 @@
+"""An emitted function as a file of its own."""
+
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+
+from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
+from translators.emit.layout import laid_out
+from translators.graph.types import Number
+
+
+def python_file(
+    *,
+    name: str,
+    kernel: str,
+    arguments: Sequence[ArgumentFact],
+    arrays: Sequence[tuple[str, ArrayFact]],
+    scalars: Mapping[str, ScalarFact],
+    results: Sequence[str],
+    body: Sequence[str],
+    helpers: Mapping[str, str],
+    options: Sequence[tuple[str, str]] = (),
+) -> str:
+    """The text of a file that holds a function and imports nothing but jax.
+
+    Args:
+      name: the function.
+      kernel: the Triton kernel.
+      arguments: one fact for each of the kernel's arguments.
+      arrays: the arrays that the function takes, with their names in the text.
+      scalars: the numbers that it takes by name.
+      results: the kernel's arrays whose new contents it gives.
+      body: its lines, behind the checks of its arguments.
+      helpers: the text of the functions that it calls, by name.
+      options: further keywords with their defaults, each with what the docstring says of it.
+    """
+    text = "\n".join(body)
+    keywords = [f"{each}={_default(fact.value)}" for each, fact in scalars.items()]
+    keywords += [default for default, _ in options]
+    parameters = [each for each, _ in arrays]
+    signature = ", ".join([*parameters, *(["*", *keywords] if keywords else [])])
+    lines = [f'"""`{kernel}`, translated from Triton."""', ""]
+    lines += [*_imports(text, helpers.values()), ""]
+    for helper in helpers.values():
+        lines += ["", helper.strip(), ""]
+    lines += ["", *laid_out(f"def {name}({signature}):", "")]
+    told = _docstring(kernel, arguments, arrays, scalars, results, options)
+    lines += [textwrap.indent(f'"""{told}"""', "    ")]
+    lines += _checks(arrays)
+    return "\n".join([*lines, *body, ""])
+
+
+def _docstring(
+    kernel: str,
+    arguments: Sequence[ArgumentFact],
+    arrays: Sequence[tuple[str, ArrayFact]],
+    scalars: Mapping[str, ScalarFact],
+    results: Sequence[str],
+    options: Sequence[tuple[str, str]],
+) -> str:
+    lines = [f"Computes what the Triton kernel `{kernel}` computes.", ""]
+    fixed = [
+        f"{fact.name}={fact.value}"
+        for fact in arguments
+        if isinstance(fact, ScalarFact) and not fact.free
+    ]
+    if fixed:
+        lines += [*textwrap.wrap(f"Made for {', '.join(fixed)}.", 92), ""]
+    lines.append("Args:")
+    lines += [f"  {fact.name}: {fact.dtype}{list(fact.shape)}." for _, fact in arrays]
+    lines += [f"  {name}: a number, {fact.dtype}." for name, fact in scalars.items()]
+    lines += [f"  {told}" for _, told in options]
+    names = ", ".join(f"`{each}`" for each in results)
+    lines += ["", "Returns:", f"  The new contents of {names}.", ""]
+    return "\n".join(lines)
+
+
+def _default(number: Number) -> str:
+    """A number as Python writes it."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return f'float("{number}")'
+    return repr(number)
+
+
+def _imports(text: str, helpers: Iterable[str]) -> list[str]:
+    whole = text + "".join(helpers)
+    found = []
+    if re.search(r"\bjax\.", whole):
+        found.append("import jax")
+    found.append("import jax.numpy as jnp")
+    if re.search(r"\blax\.", whole):
+        found.append("from jax import lax")
+    if re.search(r"\bpl\.", whole):
+        found.append("from jax.experimental import pallas as pl")
+    if re.search(r"\bpltpu\.", whole):
+        found.append("from jax.experimental.pallas import tpu as pltpu")
+    return found
+
+
+def _checks(arrays: Sequence[tuple[str, ArrayFact]]) -> list[str]:
+    """The function refuses what it was not made for: first other shapes, then other elements."""
+    lines = []
+    for name, fact in arrays:
+        message = f"`{name}` must have the shape {fact.shape}, not {{{name}.shape}}"
+        lines.append(f"    if {name}.shape != {fact.shape}:")
+        lines += laid_out(f'raise ValueError(f"{message}")', "        ")
+    for name, fact in arrays:
+        element = "bool_" if fact.dtype == "bool" else fact.dtype
+        message = f"`{name}` must hold {fact.dtype}, not {{{name}.dtype}}"
+        lines.append(f"    if {name}.dtype != jnp.{element}:")
+        lines += laid_out(f'raise TypeError(f"{message}")', "        ")
+    return lines
