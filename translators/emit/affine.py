@@ -177,18 +177,19 @@ def _symbol_term(e: Emission, symbol: Symbol, shape: tuple[int, ...]) -> Term:
     if term.bare or not term.shape:
         scalar = Term(text=term.text, element=term.element, batch=term.batch, number=term.number)
         return e.lifted(scalar, shape)
-    target = [axis for axis, real in zip(symbol.lanes, term.dims, strict=True) if real]
-    moving = [place for place, real in enumerate(term.dims) if real]
-    assert None not in target, symbol
-    places = [axis for axis in target if axis is not None]
+    # A dimension that the term has may still hold the same all along: the analysis may know more.
+    kept = [real and axis is not None for axis, real in zip(symbol.lanes, term.dims, strict=True)]
+    places = [
+        axis for axis, keep in zip(symbol.lanes, kept, strict=True) if keep and axis is not None
+    ]
     lead = term.lead
     text = term.text
     # The dimensions that matter, in the order in which the other tensor has them.
-    if len(moving) != len(term.dims):
+    if not all(kept):
         front = term.rank - len(term.dims)
         index = [":"] * max(0, front)
-        shown = term.dims if front >= 0 else term.dims[-term.rank :]
-        index += [":" if real else "0" for real in shown]
+        shown = kept if front >= 0 else kept[-term.rank :]
+        index += [":" if keep else "0" for keep in shown]
         text = e.writer.assign(f"{text}[{', '.join(index)}]")
     if places != sorted(places):
         order = sorted(range(len(places)), key=lambda each: places[each])

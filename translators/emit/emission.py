@@ -8,7 +8,7 @@ from collections import ChainMap
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from translators.access.analysis import Access, Analysis
 from translators.access.expression import Variable
@@ -78,6 +78,7 @@ class Emission:
     """An emission under way.
 
     Attributes:
+      PRECISIONS: what `lax.Precision` the products of each precision of Triton's take.
       module: the kernel.
       analysis: its accesses.
       writer: the text.
@@ -93,8 +94,18 @@ class Emission:
       shifts: for each loop whose iterations are a batch axis, what the axes around it are inside.
       addresses: numbers that are addresses of arrays, of which is known that they are not zero.
       sources: for names of tiles that were read as they are, the `tiles.Source` of each.
+      blocked: whether what is emitted computes on blocks of the arrays, a step at a time.
       returned: where the function at hand has returned on the way, and with what.
     """
+
+    # What keeps at least the bits that Triton promises: `tf32` has 11, three passes of bf16
+    # about 16.
+    PRECISIONS: ClassVar[Mapping[str, str]] = {
+        "tf32": "HIGH",
+        "bf16x3": "HIGH",
+        "ieee": "HIGHEST",
+        "tf32x3": "HIGHEST",
+    }
 
     module: Module
     analysis: Analysis
@@ -118,6 +129,7 @@ class Emission:
     shifts: list[dict[BatchAxis, BatchAxis]] = field(default_factory=list)
     addresses: set[Value] = field(default_factory=set)
     sources: dict[str, object] = field(default_factory=dict)
+    blocked: bool = False
     returned: list[tuple[Term, list[Emitted]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -323,7 +335,11 @@ class Emission:
                 text=term.text, element=term.element, shape=shape, dims=dims, number=term.number
             )
         index = ", ".join(["..."] + ["None"] * len(shape))
-        return self.bind(f"{term.text}[{index}]", term, shape=shape, dims=dims)
+        return self.bind(self.indexed(term, index), term, shape=shape, dims=dims)
+
+    def indexed(self, term: Term, index: str) -> str:
+        """The array of a value, indexed."""
+        return f"{term.text}[{index}]"
 
     def range(self, extent: int, axis: int, rank: int) -> Term:
         """The positions along an axis of a tensor of that rank."""

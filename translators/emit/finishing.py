@@ -25,7 +25,7 @@ def finished(
       returns: what the function gives.
       stems: for each name that may be changed, what it is to begin with.
     """
-    _drop_unused(block, set(names_in(returns)))
+    drop_unused(block, set(names_in(returns)))
     _inline(block, returns, stems)
     used = names_in(returns).union(
         *(names_in(f"{each.text} {each.returns}") for each in every(block))
@@ -44,7 +44,7 @@ def finished(
     return lines, free
 
 
-def _drop_unused(block: list[Statement], needed: set[str]) -> None:
+def drop_unused(block: list[Statement], needed: set[str]) -> None:
     """Removes the statements whose names nobody uses, from the end."""
     pending = [(block, len(block) - 1)]
     while pending:

@@ -3,14 +3,11 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from translators.emit.emission import Emission, Rule
+from translators.emit.emission import Emission, RetryError, Rule
 from translators.emit.terms import BatchAxis, Term, common_batch, dtype
 from translators.emit.whole_products import whole_operands
 from translators.graph.graph import Op
 from translators.graph.types import BF16, F32, F64, ElementType, FloatType, element_of, shape_of
-
-# What keeps at least the bits that Triton promises: `tf32` has 11, three passes of bf16 about 16.
-_PRECISION = {"tf32": "HIGH", "bf16x3": "HIGH", "ieee": "HIGHEST", "tf32x3": "HIGHEST"}
 
 
 def product(
@@ -41,6 +38,9 @@ def product(
     kept = [axis for axis in axes if axis is not summed]
     out = "".join(letters[axis] for axis in kept)
     whole = whole_operands(e, (left, right), summed, letters)
+    if whole is None and summed is not None and e.blocked:
+        # The blocks of one product after another are less than all of them set apart.
+        raise RetryError
     if whole is not None:
         operands = [(each.text, each.letters) for each in whole]
     else:
@@ -53,7 +53,7 @@ def product(
     shared = [each for each in shared if each in out]
     operands = [_stacked_first(e, *each, shared + list(stacked)) for each in operands]
     result = _result_element(element)
-    options = f"{_precision(op)}preferred_element_type={dtype(result)}"
+    options = f"{_precision(e, op)}preferred_element_type={dtype(result)}"
     (one, first), (other, second) = operands
     if (first, second, out) == ("mk", "kn", ""):
         text = f"jnp.dot({one}, {other}, {options})"
@@ -95,11 +95,11 @@ def _result_element(element: ElementType) -> ElementType:
     return element
 
 
-def _precision(op: Op) -> str:
+def _precision(e: Emission, op: Op) -> str:
     operands = [element_of(each.type) for each in op.operands[:2]]
     if F32 not in operands and F64 not in operands:
         return ""
-    wanted = _PRECISION.get(op.text("inputPrecision", "ieee"), "HIGHEST")
+    wanted = e.PRECISIONS.get(op.text("inputPrecision", "ieee"), "HIGHEST")
     return f"precision=lax.Precision.{wanted}, "
 
 

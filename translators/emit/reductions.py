@@ -53,15 +53,15 @@ def _summing(e: Emission, op: Op) -> str:
 
 def _reduce(e: Emission, op: Op) -> Steps | None:
     if len(op.operands) == 1:
-        combined = single_op(op.regions[0])
+        single = single_op(op.regions[0])
         element = element_of(op.operands[0].type)
-        if combined in _REDUCTIONS and element != I1:
-            _reduce_by(e, op, _REDUCTIONS[combined])
+        if single in _REDUCTIONS and element != I1:
+            _reduce_by(e, op, _REDUCTIONS[single])
             return None
-        if combined in _BITWISE or (element == I1 and combined in ("arith.addi",)):
-            _reduce_bits(e, op, _BITWISE.get(combined, "lax.reduce_xor"))
+        if single in _BITWISE or (element == I1 and single in ("arith.addi",)):
+            _reduce_bits(e, op, _BITWISE.get(single, "lax.reduce_xor"))
             return None
-    return _combine(e, op)
+    return combined(e, op)
 
 
 def reduced(e: Emission, op: Op, result: int, text: str, term: Term) -> None:
@@ -151,7 +151,7 @@ def _like_argument(end: Term, argument: str) -> str:
     return f"jnp.full(jnp.shape({argument}), {typed(end)})"
 
 
-def _combine(e: Emission, op: Op) -> Steps:
+def combined(e: Emission, op: Op) -> Steps:
     """Any combination, over a tree of neighbours."""
     yield from _combiner(e, op, "combine")
     combine = e.memo["combiner", op].text
@@ -178,14 +178,14 @@ def _unpacked(e: Emission, op: Op, names: Sequence[str], first: Term, *, reduces
 
 
 def _scan(e: Emission, op: Op) -> Steps | None:
-    combined = single_op(op.regions[0]) if len(op.operands) == 1 else ""
+    single = single_op(op.regions[0]) if len(op.operands) == 1 else ""
     element = element_of(op.operands[0].type)
     # Sums of narrow floats are rounded at every step, as the kernel's are.
     narrow = isinstance(element, FloatType) and element.width < 32
-    if combined in (*_SCANS, *_CUMULATIVE) and element != I1 and not narrow:
-        _scan_by(e, op, combined)
+    if single in (*_SCANS, *_CUMULATIVE) and element != I1 and not narrow:
+        _scan_by(e, op, single)
         return None
-    return _scan_any(e, op)
+    return scan_any(e, op)
 
 
 def _scan_by(e: Emission, op: Op, combined: str) -> None:
@@ -204,7 +204,7 @@ def _scan_by(e: Emission, op: Op, combined: str) -> None:
     e.put(op.result, e.bind(text, term, op.result.name))
 
 
-def _scan_any(e: Emission, op: Op) -> Steps:
+def scan_any(e: Emission, op: Op) -> Steps:
     yield from _combiner(e, op, "combine")
     combine = e.memo["combiner", op].text
     terms = _operands(e, op)

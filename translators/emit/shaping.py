@@ -103,7 +103,7 @@ def _expand(e: Emission, op: Op, term: Term) -> Term:
         return made
     index = [":"] * before if before <= 3 else ["..."]
     text = ", ".join([*index, "None", *[":"] * behind])
-    return made.like(e.writer.assign(f"{term.text}[{text}]", op.result.name))
+    return made.like(e.writer.assign(e.indexed(term, text), op.result.name))
 
 
 def _reshape(e: Emission, op: Op, term: Term) -> Term:

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from translators.access.expression import Affine, Variable
 from translators.access.states import Pointer
 from translators.emit.emission import Emission
 from translators.emit.pallas.windows import Window
-from translators.emit.terms import BatchAxis
+from translators.emit.terms import BatchAxis, Term
 from translators.graph.graph import Op
+from translators.graph.types import I1
 
 _READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
 
@@ -26,6 +28,9 @@ class StepEmission(Emission):
       kept: the buffers whose windows begin as what was there before.
       begun: the buffers that something has been written to.
     """
+
+    # Products of float32 are of one pass or of six (docs/pallas-capabilities.md).
+    PRECISIONS: ClassVar[Mapping[str, str]] = {}
 
     grid: Mapping[Variable, int] = field(default_factory=dict)
     needless: Mapping[Op, frozenset[Affine]] = field(default_factory=dict)
@@ -48,6 +53,12 @@ class StepEmission(Emission):
         """The axes of the iterations that are computed at once."""
         return frozenset(each for each in self.iterations.values() if isinstance(each, BatchAxis))
 
+    def indexed(self, term: Term, index: str) -> str:
+        """The array of a value, indexed; conditions as integers, which have every layout."""
+        if term.element == I1:
+            return f"({term.text}.astype(jnp.int32)[{index}] != 0)"
+        return Emission.indexed(self, term, index)
+
     def is_written(self, buffer: int) -> bool:
         """Whether the kernel writes to an array, here or elsewhere."""
         return any(self.aliases.get(each, each) == buffer for each in self.changing)
@@ -56,7 +67,7 @@ class StepEmission(Emission):
         """The window for reading, with a name."""
         found = self.windows.get(wanted.place)
         if found is None:
-            wanted.reference = self.writer.fresh(self._stem(wanted.buffer, "ref"))
+            wanted.reference = self._reference(wanted.buffer, "ref")
             found = self.windows[wanted.place] = wanted
         return found
 
@@ -68,7 +79,7 @@ class StepEmission(Emission):
         """
         found = self.outputs.get(wanted.buffer)
         if found is None:
-            wanted.reference = self.writer.fresh(self._stem(wanted.buffer, "ref"))
+            wanted.reference = self._reference(wanted.buffer, "ref")
             found = self.outputs[wanted.buffer] = wanted
         elif found.place != wanted.place:
             name = self.buffers.states[wanted.buffer].fact.name
@@ -78,7 +89,7 @@ class StepEmission(Emission):
     def initial(self, window: Window) -> str:
         """The reference to what was in a written window before the kernel."""
         if not window.initial:
-            window.initial = self.writer.fresh(self._stem(window.buffer, "before_ref"))
+            window.initial = self._reference(window.buffer, "before_ref")
         return window.initial
 
     def keeps(self, window: Window) -> None:
@@ -86,6 +97,12 @@ class StepEmission(Emission):
         self.initial(window)
         self.kept.add(window.buffer)
 
-    def _stem(self, buffer: int, ending: str) -> str:
+    def _reference(self, buffer: int, ending: str) -> str:
+        """A name that stays taken, also where it is given within an attempt that is dropped."""
         name = self.buffers.states[buffer].fact.name
-        return f"{re.sub(r'_?ptrs?$', '', name) or name}_{ending}"
+        stem = f"{re.sub(r'_?ptrs?$', '', name) or name}_{ending}"
+        taken = [each.reference for each in (*self.windows.values(), *self.outputs.values())]
+        taken += [each.initial for each in self.outputs.values()]
+        while (made := self.writer.fresh(stem)) in taken:
+            pass
+        return made

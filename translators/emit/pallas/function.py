@@ -13,9 +13,10 @@ from translators.emit.classes import classes_of
 from translators.emit.driving import run
 from translators.emit.emission import UnsupportedError
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
+from translators.emit.finishing import drop_unused
 from translators.emit.jax import RULES as JAX_RULES
 from translators.emit.jax import JaxFunction
-from translators.emit.pallas import memory
+from translators.emit.pallas import computing, memory
 from translators.emit.pallas.closed import needless_bounds
 from translators.emit.pallas.emission import StepEmission
 from translators.emit.pallas.plan import Plan
@@ -23,7 +24,7 @@ from translators.emit.pallas.windows import Window
 from translators.emit.pointers import pointee_of
 from translators.emit.preamble import HELPERS
 from translators.emit.python_file import python_file
-from translators.emit.statements import Statement
+from translators.emit.statements import Statement, every, names_in
 from translators.emit.terms import PointerTerm, Term, constant, dtype, is_wide
 from translators.emit.tiles import unviewed
 from translators.emit.writer import Writer
@@ -31,7 +32,7 @@ from translators.graph.errors import GraphError
 from translators.graph.graph import Module
 from translators.graph.types import I32, I64, PointerType, element_of
 
-RULES = {**JAX_RULES, **memory.RULES}
+RULES = {**JAX_RULES, **computing.RULES, **memory.RULES}
 
 # What the blocks of a step may take of vector memory, each twice: while one is computed on, the
 # next one arrives. The default limit of the compiler is 16 MiB (docs/pallas-capabilities.md).
@@ -41,23 +42,6 @@ _LARGEST = 1 << 20
 # Stands for what a call gives.
 _RESULT = "result"
 _INTERPRET = "interpret: as `pl.pallas_call` takes it; not at all by default."
-# Functions of the preamble that Pallas kernels have in another form.
-_HELPERS = {
-    "_greatest": '''
-def _greatest(x, axis):
-    """The greatest number along `axis`; NaN only where all elements are."""
-    nan = jnp.isnan(x)
-    greatest = jnp.max(jnp.where(nan, -jnp.inf, x), axis)
-    return jnp.where(jnp.all(nan, axis), jnp.nan, greatest)
-''',
-    "_least": '''
-def _least(x, axis):
-    """The least number along `axis`; NaN only where all elements are."""
-    nan = jnp.isnan(x)
-    least = jnp.min(jnp.where(nan, jnp.inf, x), axis)
-    return jnp.where(jnp.all(nan, axis), jnp.nan, least)
-''',
-}
 
 
 def emit_pallas(
@@ -114,6 +98,7 @@ class _Maker:
             rules=RULES,
             programs=programs,
             largest=_LARGEST,
+            blocked=True,
             grid=plan.grid,
             needless=needless_bounds(analysis, classes_of(module.kernel)),
         )
@@ -136,6 +121,7 @@ class _Maker:
                 self._enter(index, fact)
             run(e, kernel.body)
         self._writer.location = None
+        self._drop_unread(block)
         self._check_memory()
         grid = self._grid()
         block[:0] = [*self._begin(grid), *self._keep(grid)]
@@ -179,6 +165,18 @@ class _Maker:
         self._numbers[reference] = (name, fact)
         text = f"{reference}[0]"
         e.put(value, Term(text=self._writer.assign(text, fact.name), element=element))
+
+    def _drop_unread(self, block: list[Statement]) -> None:
+        """Drops the windows that only attempts asked for that were given up."""
+        e = self._emission
+        drop_unused(block, set())
+        used = {name for each in every(block) for name in names_in(each.text)}
+        for place, window in list(e.windows.items()):
+            if window.reference not in used:
+                del e.windows[place]
+        for reference in list(self._numbers):
+            if reference not in used:
+                del self._numbers[reference]
 
     # The grid
 
@@ -383,7 +381,9 @@ class _Maker:
             scalars=used,
             results=results,
             body=body,
-            helpers={each: _HELPERS.get(each, HELPERS[each]) for each in self._writer.helpers},
+            helpers={
+                each: computing.HELPERS.get(each, HELPERS[each]) for each in self._writer.helpers
+            },
             options=[("interpret=False", _INTERPRET)],
         )
         return JaxFunction(

@@ -1,0 +1,78 @@
+"""What kernels for TPU compute in another way than functions on arrays."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from translators.emit.emission import Emission, Rule, Steps
+from translators.emit.reductions import RULES as REDUCTIONS
+from translators.emit.reductions import combined, scan_any, single_op
+from translators.graph.graph import Op
+
+# Of regions with a single op, those that a TPU reduces by itself.
+_REDUCED = frozenset(
+    (
+        *("arith.addf", "arith.addi", "arith.maximumf", "arith.minimumf"),
+        *("arith.maxnumf", "arith.minnumf", "arith.maxsi", "arith.minsi"),
+    )
+)
+
+
+def _reduce(e: Emission, op: Op) -> Steps | None:
+    if len(op.operands) == 1 and single_op(op.regions[0]) in _REDUCED:
+        return REDUCTIONS["tt.reduce"](e, op)
+    return combined(e, op)
+
+
+def _scan(e: Emission, op: Op) -> Steps:
+    return scan_any(e, op)
+
+
+RULES: Mapping[str, Rule] = MappingProxyType({"tt.reduce": _reduce, "tt.scan": _scan})
+
+# Functions of the preamble in another form. What is rolled moves by whole registers.
+HELPERS: Mapping[str, str] = MappingProxyType(
+    {
+        "_greatest": '''
+def _greatest(x, axis):
+    """The greatest number along `axis`; NaN only where all elements are."""
+    nan = jnp.isnan(x)
+    greatest = jnp.max(jnp.where(nan, -jnp.inf, x), axis)
+    return jnp.where(jnp.all(nan, axis), jnp.nan, greatest)
+''',
+        "_least": '''
+def _least(x, axis):
+    """The least number along `axis`; NaN only where all elements are."""
+    nan = jnp.isnan(x)
+    least = jnp.min(jnp.where(nan, jnp.inf, x), axis)
+    return jnp.where(jnp.all(nan, axis), jnp.nan, least)
+''',
+        "_reduce": '''
+def _reduce(combine, values, axis):
+    """Combines neighbours along `axis` until one element is left; keeps their order."""
+    axis %= values[0].ndim
+    size = values[0].shape[axis]
+    step = 1
+    while step < size:
+        values = combine(*values, *(jnp.roll(each, -step, axis) for each in values))
+        step *= 2
+    return tuple(lax.index_in_dim(each, 0, axis, keepdims=False) for each in values)
+''',
+        "_scan": '''
+def _scan(combine, values, axis, reverse):
+    """Combines each element along `axis` with all before it, or behind it."""
+    shape = values[0].shape
+    place = lax.broadcasted_iota(jnp.int32, shape, axis)
+    step = 1
+    while step < shape[axis]:
+        shift = -step if reverse else step
+        others = tuple(jnp.roll(each, shift, axis) for each in values)
+        found = combine(*others, *values)
+        inside = place < shape[axis] - step if reverse else place >= step
+        values = tuple(
+            jnp.where(inside, new, old) for new, old in zip(found, values, strict=True)
+        )
+        step *= 2
+    return values
+''',
+    }
+)
