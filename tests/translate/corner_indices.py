@@ -61,6 +61,21 @@ def paged(pages_ptr, table_ptr, out_ptr, count, PAGE: tl.constexpr):
 
 
 @triton.jit
+def paged_tiles(
+    pages_ptr, table_ptr, first_ptr, out_ptr, count, PAGE: tl.constexpr, W: tl.constexpr
+):
+    """Each lane looks its page up, and all lanes of a tile find the same one."""
+    row = tl.program_id(0)
+    columns = tl.arange(0, W)
+    for place in range(tl.maximum(tl.load(first_ptr + row), 0), count):
+        lanes = place * PAGE + tl.arange(0, PAGE)
+        page = tl.load(table_ptr + row * count + lanes // PAGE)
+        inner = (lanes % PAGE)[:, None] * W + columns[None, :]
+        x = tl.load(pages_ptr + page[:, None] * (PAGE * W) + inner)
+        tl.store(out_ptr + (row * count + place) * (PAGE * W) + inner, x + place)
+
+
+@triton.jit
 def made_descriptor(
     x_ptr, out_ptr, rows, columns, PADDING: tl.constexpr, M: tl.constexpr, N: tl.constexpr
 ):
@@ -176,6 +191,22 @@ def _indexed():
         pages[pointers] + np.arange(4, dtype=np.float32)[:, None],
         scalars={"count": 4},
         constants={"PAGE": 16},
+        grid=(3,),
+    )
+    pages, out, first = (
+        _normal(2, 12, 16, 4),
+        _normal(3, 3, 4, 16, 4),
+        np.array([0, 2, 4], np.int32),
+    )
+    expected = pages[pointers] + np.arange(4, dtype=np.float32)[:, None, None]
+    expected = np.where((np.arange(4) >= first[:, None])[:, :, None, None], expected, out)
+    yield _case(
+        "paged_tiles",
+        "the page of each lane, the same for all",
+        {"pages_ptr": pages, "table_ptr": pointers, "first_ptr": first, "out_ptr": out},
+        expected,
+        scalars={"count": 4},
+        constants={"PAGE": 16, "W": 4},
         grid=(3,),
     )
 
