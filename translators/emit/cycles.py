@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from translators.emit.emission import Emission, Enter, UnsupportedError
+from translators.emit.statements import every
 from translators.emit.terms import (
     Emitted,
     PointerTerm,
@@ -139,9 +140,10 @@ def cycle(
     entering, iterations = (e.active, e.alive), dict(e.iterations)
     while True:
         notes = len(e.notes)
-        with e.writer.trial(), e.scope():
+        with e.writer.trial() as attempt, e.scope():
             _, ends = yield from _once(e, carried, names, body, header, returns)
             grown = [each.grow(end) for each, end in zip(carried, ends, strict=True)]
+            acts = any(each.guard for each in every(attempt))
         changed = e.buffers.changed_since(saved)
         read = [key for key, state in e.buffers.states.items() if state.read]
         e.buffers.restore(saved)
@@ -154,7 +156,7 @@ def cycle(
     # Not fitted before, so that conversions stand in front of the loop.
     start = [fitted(e, _offset(each), held.like) for each, held in zip(given, carried, strict=True)]
     start += [e.buffers.states[key].name for key in changed]
-    if not start:
+    if not start and not acts:
         return []
     function = e.writer.fresh("step")
     with e.writer.nested() as statements, e.scope():
@@ -162,8 +164,12 @@ def cycle(
         back = [fitted(e, _offset(end), held.like) for end, held in zip(ends, carried, strict=True)]
         back += [e.buffers.states[key].name for key in changed]
     (e.active, e.alive), e.iterations = entering, dict(iterations)
+    if not start:
+        # What the loop does, it does to references; it has to carry something.
+        start, back = ["0"], [parameters.rpartition(", ")[2]]
     e.writer.define(function, parameters, statements, _packed(back))
-    results = _called(e, function, header, start, [*names, *_array_names(e, changed)])
+    hints_of = [*names, *_array_names(e, changed)] or [""]
+    results = _called(e, function, header, start, hints_of)
     for key, name in zip(changed, results[len(carried) :], strict=True):
         state = e.buffers.states[key]
         state.name, state.written = name, True

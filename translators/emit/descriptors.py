@@ -19,7 +19,7 @@ from translators.graph.types import I1, DescriptorType, FloatType, shape_of
 _KINDS = {"add": "add", "min": "min", "max": "max"}
 
 
-def _located(e: Emission, op: Op) -> tuple[Access, PointerTerm]:
+def located(e: Emission, op: Op) -> tuple[Access, PointerTerm]:
     """The access, and where each lane of the block goes."""
     access = e.accesses[op]
     descriptor = op.operands[0].type
@@ -31,7 +31,7 @@ def _located(e: Emission, op: Op) -> tuple[Access, PointerTerm]:
     return access, PointerTerm(buffer=buffer, offset=offset, pointee=descriptor.block.element)
 
 
-def _inside(e: Emission, op: Op, access: Access) -> Term | None:
+def inside(e: Emission, op: Op, access: Access) -> Term | None:
     """Which lanes of the block lie in the array."""
     mask = access.mask
     assert mask is not None
@@ -47,7 +47,7 @@ def _inside(e: Emission, op: Op, access: Access) -> Term | None:
 
 
 def _load(e: Emission, op: Op) -> None:
-    access, pointer = _located(e, op)
+    access, pointer = located(e, op)
     shape = block_shape(op)
     described = e.analysis.states.get(op.operands[0])
     padding = described.padding if isinstance(described, Described) else "zero"
@@ -59,14 +59,14 @@ def _load(e: Emission, op: Op) -> None:
         found = found.like(e.writer.assign(found.text, op.result.name))
     else:
         found = gathered(e, op, pointer, shape)
-        inside = _inside(e, op, access)
-        if inside is not None:
-            found = e.chosen(inside, found, constant(fill, pointer.pointee, shape))
+        within = inside(e, op, access)
+        if within is not None:
+            found = e.chosen(within, found, constant(fill, pointer.pointee, shape))
     e.put(op.result, reshaped(e, found, shape_of(op.result.type), op.result.name))
 
 
 def _store(e: Emission, op: Op) -> None:
-    access, pointer = _located(e, op)
+    access, pointer = located(e, op)
     shape = block_shape(op)
     value = e.term(op.operands[3 if op.name == "tt.descriptor_scatter" else 1])
     value = reshaped(e, value, shape)
@@ -75,22 +75,22 @@ def _store(e: Emission, op: Op) -> None:
         return
     spans = tiled(e, access, pointer)
     if spans is not None and separate(e, spans, shape):
-        condition = e.both(here, None if edges_only(access) else _inside(e, op, access))
+        condition = e.both(here, None if edges_only(access) else inside(e, op, access))
         write_tile(e, pointer.buffer, spans, shape, value, condition)
         return
     if any(each in e.axes for each in e.iterations.values()):
         raise RetryError
-    scatter(e, op, pointer, value, e.both(here, _inside(e, op, access)), shape)
+    scatter(e, op, pointer, value, e.both(here, inside(e, op, access)), shape)
 
 
 def _reduce(e: Emission, op: Op) -> None:
-    access, pointer = _located(e, op)
+    access, pointer = located(e, op)
     kind = op.text("kind")
     if kind not in _KINDS:
         raise e.refuse(op, f"`{kind}` by many programs at once has no form in JAX yet")
     shape = block_shape(op)
     value = reshaped(e, e.term(op.operands[1]), shape)
-    condition = e.both(e.come_here(), _inside(e, op, access))
+    condition = e.both(e.come_here(), inside(e, op, access))
     update_at_once(e, op, pointer, tiled(e, access, pointer), shape, value, condition, kind)
 
 

@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from translators.emit.layout import laid_out
+from translators.emit.layout import WIDTH, laid_out
 from translators.emit.statements import NAME, Statement, every, names_in
 from translators.graph.location import SourceLocation
 
 # Longer expressions get a line of their own.
 _INLINE = 72
+_PRAGMA = re.compile(r"\s*#\s*(noqa|type:|fmt:|ruff:|isort:|pyright:|pylint:|mypy:).*$")
 TAKEN = frozenset({*keyword.kwlist, "jax", "jnp", "lax"})
 
 
@@ -33,6 +34,7 @@ def finished(
     given = {name for each in every(block) for name in each.targets}
     free = used - given
     returns = _renamed(block, returns, stems, set(used - stems.keys()))
+    _mark_unused(block, returns)
     if block and block[-1].targets == (returns,) and block[-1].body is None:
         last = block.pop()
         block.append(Statement((), f"return {_neat(last.text)}", last.location, guard=True))
@@ -45,7 +47,8 @@ def finished(
 
 
 def drop_unused(block: list[Statement], needed: set[str]) -> None:
-    """Removes the statements whose names nobody uses, from the end."""
+    """Removes the statements whose names nobody uses, from the end; what acts stays."""
+    acting = _acting(block)
     pending = [(block, len(block) - 1)]
     while pending:
         current, index = pending.pop()
@@ -54,13 +57,26 @@ def drop_unused(block: list[Statement], needed: set[str]) -> None:
         statement = current[index]
         pending.append((current, index - 1))
         if not statement.guard and needed.isdisjoint(statement.targets):
-            del current[index]
-            continue
+            if statement.body is not None or acting.isdisjoint(names_in(statement.text)):
+                del current[index]
+                continue
+            statement.targets, statement.guard = (), True
         if statement.body is None:
             needed |= names_in(statement.text)
         else:
             needed |= names_in(statement.returns)
             pending.append((statement.body, len(statement.body) - 1))
+
+
+def _acting(block: list[Statement]) -> set[str]:
+    """The nested functions inside of which something is written."""
+    found: set[str] = set()
+    for statement in every(block):
+        if statement.body is None:
+            continue
+        if any(each.guard or found & names_in(each.text) for each in every(statement.body)):
+            found.update(statement.targets)
+    return found
 
 
 def _inline(block: list[Statement], returns: str, stems: Mapping[str, str]) -> None:
@@ -147,6 +163,20 @@ def _renamed(block: list[Statement], returns: str, stems: Mapping[str, str], kep
     return put(returns)
 
 
+def _mark_unused(block: list[Statement], returns: str) -> None:
+    """Lets names begin with an underscore that nobody uses, of members of a tuple."""
+    used = set(names_in(returns)).union(
+        *(names_in(f"{each.text} {each.returns} {each.decorator}") for each in every(block))
+    )
+    taken = used.union(*(each.targets for each in every(block)))
+    for statement in every(block):
+        if len(statement.targets) > 1:
+            statement.targets = tuple(
+                each if each in used or f"_{each}" in taken else f"_{each}"
+                for each in statement.targets
+            )
+
+
 def _neat(text: str) -> str:
     """The expression without needless parentheses."""
     if not text:
@@ -179,20 +209,26 @@ def _print(
             and place.text
             and (told is None or (place.file, place.line) != (told.file, told.line))
         ):
-            lines.append(f"{indent}# {place.line}: {_short(place.text, 94 - len(indent))}")
+            before = f"{indent}# {place.line}: "
+            lines.append(before + _short(_without_pragma(place.text), WIDTH - len(before)))
             told = place
         if statement.body is not None:
             if lines and lines[-1].strip():
                 lines.append("")
             if statement.decorator:
-                lines.append(f"{indent}@{statement.decorator}")
-            lines.append(f"{indent}def {statement.targets[0]}({statement.text}):")
+                lines += laid_out(f"@{_neat(statement.decorator)}", indent)
+            lines += laid_out(f"def {statement.targets[0]}({statement.text}):", indent)
             stack.append((iter(statement.body), indent + "    ", statement))
             continue
         if statement.guard:
             lines += laid_out(_neat_statement(statement.text), indent)
             continue
         lines += laid_out(f"{', '.join(statement.targets)} = {_neat(statement.text)}", indent)
+
+
+def _without_pragma(text: str) -> str:
+    """The line without what it tells a tool, which would do so from within a comment too."""
+    return _PRAGMA.sub("", text)
 
 
 def _short(text: str, width: int) -> str:

@@ -6,8 +6,11 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
-from translators.emit.layout import laid_out
+from translators.emit.layout import WIDTH, laid_out
 from translators.graph.types import Number
+
+# Of the lines of a docstring.
+_WIDTH = WIDTH - 8
 
 
 def python_file(
@@ -48,6 +51,8 @@ def python_file(
     told = _docstring(kernel, arguments, arrays, scalars, results, options)
     lines += [textwrap.indent(f'"""{told}"""', "    ")]
     lines += _checks(arrays)
+    if body[0].lstrip().startswith(("def ", "@")):
+        lines.append("")
     return "\n".join([*lines, *body, ""])
 
 
@@ -66,13 +71,14 @@ def _docstring(
         if isinstance(fact, ScalarFact) and not fact.free
     ]
     if fixed:
-        lines += [*textwrap.wrap(f"Made for {', '.join(fixed)}.", 92), ""]
-    lines.append("Args:")
-    lines += [f"  {fact.name}: {fact.dtype}{list(fact.shape)}." for _, fact in arrays]
-    lines += [f"  {name}: a number, {fact.dtype}." for name, fact in scalars.items()]
-    lines += [f"  {told}" for _, told in options]
+        lines += [*textwrap.wrap(f"Made for {', '.join(fixed)}.", _WIDTH), ""]
+    taken = [f"  {name}: {fact.dtype}{list(fact.shape)}." for name, fact in arrays]
+    taken += [f"  {name}: a number, {fact.dtype}." for name, fact in scalars.items()]
+    taken += [f"  {told}" for _, told in options]
+    lines += ["Args:", *taken, ""] if taken else []
     names = ", ".join(f"`{each}`" for each in results)
-    lines += ["", "Returns:", f"  The new contents of {names}.", ""]
+    given = textwrap.wrap(f"The new contents of {names}.", _WIDTH - 2)
+    lines += ["Returns:", *(f"  {each}" for each in given), ""]
     return "\n".join(lines)
 
 

@@ -205,6 +205,7 @@ def _scan_by(e: Emission, op: Op, combined: str) -> None:
 
 
 def scan_any(e: Emission, op: Op) -> Steps:
+    """Any combination of each element with those before it."""
     yield from _combiner(e, op, "combine")
     combine = e.memo["combiner", op].text
     terms = _operands(e, op)

@@ -16,6 +16,29 @@ from translators.graph.types import I1
 _READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
 
 
+class CoarserError(Exception):
+    """A window has to have all of some dimensions of an array.
+
+    Attributes:
+      buffer: the number of the array.
+      dimensions: which.
+    """
+
+    def __init__(self, buffer: int, dimensions: frozenset[int]) -> None:
+        super().__init__()
+        self.buffer = buffer
+        self.dimensions = dimensions
+
+
+def _unlike(one: Window, other: Window) -> frozenset[int]:
+    """The dimensions of the array in which two windows differ."""
+    found = []
+    for place, (first, second) in enumerate(zip(one.spans, other.spans, strict=True)):
+        if (first.start, first.length) != (second.start, second.length):
+            found.append(place)
+    return frozenset(found)
+
+
 @dataclass(slots=True)
 class StepEmission(Emission):
     """An emission of what one step of the grid does.
@@ -23,6 +46,7 @@ class StepEmission(Emission):
     Attributes:
       grid: the variables that count the steps, with how many there are along each.
       needless: for each load the parts of its mask that keep out only what comes to nothing.
+      whole: for each buffer the dimensions of which its window has all.
       windows: what the step reads of the arrays, in the order in which it was asked for.
       outputs: the windows that are written, by buffer.
       kept: the buffers whose windows begin as what was there before.
@@ -34,6 +58,7 @@ class StepEmission(Emission):
 
     grid: Mapping[Variable, int] = field(default_factory=dict)
     needless: Mapping[Op, frozenset[Affine]] = field(default_factory=dict)
+    whole: Mapping[int, frozenset[int]] = field(default_factory=dict)
     windows: dict[object, Window] = field(default_factory=dict)
     outputs: dict[int, Window] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)
@@ -75,13 +100,20 @@ class StepEmission(Emission):
         """The one window of an array that is written.
 
         Raises:
-          UnsupportedError: there is another one already.
+          CoarserError: there is another one already, and one for both has to be larger.
+          UnsupportedError: there is another one already, and none for both.
         """
         found = self.outputs.get(wanted.buffer)
         if found is None:
             wanted.reference = self._reference(wanted.buffer, "ref")
             found = self.outputs[wanted.buffer] = wanted
         elif found.place != wanted.place:
+            if found.layout.sizes == wanted.layout.sizes:
+                others = frozenset(range(len(wanted.spans))) - self.whole.get(
+                    wanted.buffer, frozenset()
+                )
+                if others:
+                    raise CoarserError(wanted.buffer, _unlike(found, wanted) & others or others)
             name = self.buffers.states[wanted.buffer].fact.name
             raise self.refuse(op, f"touches another block of `{name}` than the one that is written")
         return found

@@ -16,31 +16,43 @@ from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.finishing import drop_unused
 from translators.emit.jax import RULES as JAX_RULES
 from translators.emit.jax import JaxFunction
-from translators.emit.pallas import computing, memory
+from translators.emit.pallas import computing, described, reading, writing
 from translators.emit.pallas.closed import needless_bounds
-from translators.emit.pallas.emission import StepEmission
+from translators.emit.pallas.emission import CoarserError, StepEmission
+from translators.emit.pallas.layout import joined
 from translators.emit.pallas.plan import Plan
-from translators.emit.pallas.windows import Window
+from translators.emit.pallas.windows import Cut, Window
 from translators.emit.pointers import pointee_of
 from translators.emit.preamble import HELPERS
 from translators.emit.python_file import python_file
 from translators.emit.statements import Statement, every, names_in
 from translators.emit.terms import PointerTerm, Term, constant, dtype, is_wide
-from translators.emit.tiles import unviewed
+from translators.emit.tiles import unviewed, view
 from translators.emit.writer import Writer
 from translators.graph.errors import GraphError
 from translators.graph.graph import Module
 from translators.graph.types import I32, I64, PointerType, element_of
 
-RULES = {**JAX_RULES, **computing.RULES, **memory.RULES}
+# Ops that touch memory and have no form on windows.
+_REFUSED = (
+    "tt.atomic_cas",
+    "tt.atomic_poll",
+    "tt.descriptor_gather",
+    "tt.descriptor_scatter",
+)
+RULES = {
+    **{name: rule for name, rule in JAX_RULES.items() if name not in _REFUSED},
+    **computing.RULES,
+    **reading.RULES,
+    **writing.RULES,
+    **described.RULES,
+}
 
 # What the blocks of a step may take of vector memory, each twice: while one is computed on, the
 # next one arrives. The default limit of the compiler is 16 MiB (docs/pallas-capabilities.md).
 _MOST_BYTES = 12 << 20
 # Elements of a value of many iterations.
 _LARGEST = 1 << 20
-# Stands for what a call gives.
-_RESULT = "result"
 _INTERPRET = "interpret: as `pl.pallas_call` takes it; not at all by default."
 
 
@@ -58,7 +70,12 @@ def emit_pallas(
     Raises:
       GraphError: part of the kernel has no form as a kernel of blocks; at the kernel's line.
     """
-    return _Maker(module, analysis, arguments, plan).made()
+    whole: dict[int, frozenset[int]] = {}
+    while True:
+        try:
+            return _Maker(module, analysis, arguments, plan, whole).made()
+        except CoarserError as error:
+            whole[error.buffer] = whole.get(error.buffer, frozenset()) | error.dimensions
 
 
 class _Maker:
@@ -70,6 +87,7 @@ class _Maker:
         analysis: Analysis,
         arguments: Sequence[ArgumentFact],
         plan: Plan,
+        whole: Mapping[int, frozenset[int]],
     ) -> None:
         self._module = module
         self._facts = arguments
@@ -100,6 +118,7 @@ class _Maker:
             largest=_LARGEST,
             blocked=True,
             grid=plan.grid,
+            whole=whole,
             needless=needless_bounds(analysis, classes_of(module.kernel)),
         )
 
@@ -195,6 +214,9 @@ class _Maker:
         for window, some in zip(e.outputs.values(), moving, strict=True):
             inside = [each in some for each in ordered]
             if inside != sorted(inside, reverse=True) and some:
+                dimensions = frozenset(range(len(window.spans)))
+                if dimensions - e.whole.get(window.buffer, frozenset()):
+                    raise CoarserError(window.buffer, dimensions)
                 name = e.buffers.states[window.buffer].fact.name
                 raise UnsupportedError(
                     f"blocks of `{name}` would be left and come back to, whatever the order of "
@@ -243,18 +265,24 @@ class _Maker:
             array = f"jnp.array([{name}], jnp.{fact.dtype})"
             inputs.append((reference, "pl.BlockSpec(memory_space=pltpu.SMEM)", array))
         for window in e.windows.values():
-            inputs.append((window.reference, self._specification(window), window.view))
+            inputs.append((window.reference, self._specification(window), self._operand(window)))
         outputs: list[tuple[str, str, str]] = []
         aliases: dict[int, int] = {}
         for place, window in enumerate(e.outputs.values()):
+            self._check_places(window)
             if not self._is_visited(window):
                 e.initial(window)
             if window.initial:
                 aliases[len(inputs)] = place
-                inputs.append((window.initial, self._specification(window), window.view))
+                inputs.append((window.initial, self._specification(window), self._operand(window)))
             shape = f"jax.ShapeDtypeStruct({window.sizes}, {dtype(window.element)})"
             outputs.append((window.reference, self._specification(window), shape))
         return inputs, outputs, aliases
+
+    def _operand(self, window: Window) -> str:
+        """The array that a window is cut from, in the form that it is cut from."""
+        state = self._emission.buffers.states[window.buffer]
+        return joined(window.layout.formed(view(state, window.spans)))
 
     def _specification(self, window: Window) -> str:
         if window.scalars:
@@ -267,11 +295,17 @@ class _Maker:
         block = ", ".join(
             "None" if not each.seen else str(each.block) for each in window.dimensions
         )
-        index = ", ".join(self._expression(each) for each in window.index)
+        index = ", ".join(self._block_index(each) for each in window.dimensions)
         comma = "," if len(window.dimensions) == 1 else ""
         return (
             f"pl.BlockSpec(({block}{comma}), lambda {', '.join(shown or ['_'])}: ({index}{comma}))"
         )
+
+    def _block_index(self, cut: Cut) -> str:
+        """Which block of a dimension a step sees; the last one in the place of those behind."""
+        last = -(-cut.size // cut.block) - 1
+        text = self._expression(cut.index)
+        return text if cut.index.interval.high <= last else f"jnp.minimum({text}, {last})"
 
     def _expression(self, expression: Affine) -> str:
         """The expression over the variables of the grid as Python."""
@@ -281,6 +315,20 @@ class _Maker:
                 derived, _sum(derived.left, parts), _sum(derived.right, parts)
             )
         return _sum(expression, parts)
+
+    def _check_places(self, window: Window) -> None:
+        """Refuses writes to blocks that the array does not have.
+
+        Raises:
+          UnsupportedError: a step may lie behind the end of the array.
+        """
+        for cut in window.dimensions:
+            if cut.index.interval.high * cut.block >= max(cut.size, 1):
+                name = self._emission.buffers.states[window.buffer].fact.name
+                raise UnsupportedError(
+                    f"some programs may write behind the end of `{name}`",
+                    self._module.kernel.location,
+                )
 
     def _is_visited(self, window: Window) -> bool:
         """Whether the steps together write to all blocks of the array."""
@@ -348,12 +396,10 @@ class _Maker:
         )
         for (buffer, window), given in zip(e.outputs.items(), names, strict=True):
             state = e.buffers.states[buffer]
-            whole = tuple(span.dimension.size for span in window.spans)
-            text = unviewed(_RESULT, state, window.spans)
-            if whole != window.sizes and f"({_RESULT}).reshape(" not in text:
-                text = text.replace(_RESULT, f"{_RESULT}.reshape{whole}")
-            text = text.replace(_RESULT, given)
-            state.name = given if text == given else self._writer.assign(text, state.fact.name)
+            restored = joined(unviewed(window.layout.restored(given), state, window.spans))
+            state.name = (
+                given if restored == given else self._writer.assign(restored, state.fact.name)
+            )
 
     def _semantics(self, variable: Variable) -> str:
         """Whether steps along a variable may be done in any order, by any core."""

@@ -5,15 +5,14 @@ by whole blocks, the block is the window; elsewhere the window is all of the dim
 kernel cuts from it what it needs.
 """
 
-import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
 from translators.access.expression import Affine, Variable, constant, total
 from translators.emit.buffers import BufferState
+from translators.emit.pallas.layout import Layout
 from translators.emit.terms import BatchAxis
-from translators.emit.tiles import view
 from translators.emit.tiling import Span
 from translators.graph.types import ElementType, bit_width
 
@@ -48,6 +47,24 @@ class Cut:
     start: Affine
     seen: bool = True
 
+    @property
+    def place(self) -> tuple[int, Affine, bool]:
+        """Equal for dimensions that are one, wherever in it an access begins."""
+        return (self.block, self.index, self.seen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A dimension of an access as a place in a window.
+
+    Attributes:
+      span: what the access touches.
+      cut: the dimension of the window.
+    """
+
+    span: Span
+    cut: Cut
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Window:
@@ -56,18 +73,17 @@ class Window:
     Attributes:
       buffer: the number of the array.
       spans: what the array's dimensions are for the accesses.
-      view: the array in the shape that the window is cut from, as an expression.
+      layout: the form of the array that the window is cut from.
       dimensions: the window, dimension by dimension.
       reference: the kernel's name for it.
       element: what it holds.
       scalars: whether it holds numbers that are read one by one, from scalar memory.
       initial: the reference to what was there before the kernel; empty where that does not matter.
-      covered: whether what is written first is all of the window.
     """
 
     buffer: int
     spans: tuple[Span, ...]
-    view: str
+    layout: Layout
     dimensions: tuple[Cut, ...]
     reference: str
     element: ElementType
@@ -91,26 +107,24 @@ class Window:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the window, without the padding of tiles."""
-        return prod(each.block for each in self.dimensions) * bit_width(self.element) // 8
+        """Bytes of the window in vector memory, with the padding of its tiles."""
+        *outer, rows, columns = (1, 1, *self.shape)
+        rows, columns = (-(-rows // SUBLANES) * SUBLANES, -(-columns // LANES) * LANES)
+        return prod(outer) * rows * columns * max(8, bit_width(self.element)) // 8
 
     @property
     def place(self) -> tuple[object, ...]:
         """Equal for windows that are one."""
-        cuts = tuple((each.block, each.index, each.seen) for each in self.dimensions)
-        return (self.buffer, self.view, cuts, self.scalars)
+        axes = tuple(span.dimension.axes for span in self.spans)
+        cuts = tuple(each.place for each in self.dimensions)
+        return (self.buffer, axes, self.layout, cuts, self.scalars)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """A dimension of an access as a place in a window.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A dimension on its way into a window, with what an access touches of it."""
 
-    Attributes:
-      span: what the access touches.
-      cut: the dimension of the window.
-    """
-
-    span: Span
+    span: Span | None
     cut: Cut
 
 
@@ -120,6 +134,7 @@ def window_of(
     spans: Sequence[Span],
     grid: Mapping[Variable, int],
     summed: Set[BatchAxis],
+    whole: Set[int],
 ) -> tuple[Window, tuple[Seen, ...]]:
     """The window that an access needs, without a name, and the access's place in it.
 
@@ -129,42 +144,127 @@ def window_of(
       spans: what the access touches.
       grid: the variables that count the steps.
       summed: the axes of the iterations that are computed at once.
+      whole: the dimensions of which the window is to have all.
 
     Raises:
       WindowError: there is no such window.
     """
-    apart: list[Span | None] = [each for span in spans for each in _rows(span)]
-    cuts = [_cut(span, grid, summed) for span in apart if span is not None]
+    natural = [
+        [_Part(part, _cut(part, grid, summed, whole=place in whole)) for part in _rows(span)]
+        for place, span in enumerate(spans)
+    ]
     width = max(8, bit_width(state.element))
-    if len(cuts) == 1 and not _is_flat_block(cuts[0], width):
-        cuts.insert(0, _unit())
-        apart.insert(0, None)
-    cuts = _as_tiles(cuts, apart)
-    if len(cuts) > 1 and cuts[-2].block == 1 < cuts[-2].size:
-        cuts.insert(len(cuts) - 1, _unit())
-        apart.insert(len(apart) - 1, None)
-    text = view(state, spans)
-    sizes = tuple(each.size for each in cuts)
-    if sizes != tuple(span.dimension.size for span in spans):
-        text = reshaped(text, sizes)
+    only = [part.cut for parts in natural for part in parts]
+    flat = len(only) == 1 and _is_flat_block(only[0], width)
+    if not flat:
+        for from_end, unit in enumerate((LANES, SUBLANES)):
+            _fit(natural, from_end, unit, grid)
+    parts = [part for parts in natural for part in parts]
+    order = list(range(len(parts))) if flat else _order(parts)
+    ordered = [parts[place] for place in order]
+    if not flat and not (len(ordered) > 1 and _may_be_rows(ordered[-2].cut)):
+        ordered.insert(len(ordered) - 1, _Part(None, _unit()))
+    layout = Layout(
+        sizes=tuple(span.dimension.size for span in spans),
+        parts=tuple(tuple(part.cut.size for part in parts) for parts in natural),
+        order=tuple(order),
+        shape=tuple(part.cut.size for part in ordered),
+    )
     window = Window(
         buffer=buffer,
         spans=tuple(spans),
-        view=text,
-        dimensions=tuple(replace(each, start=constant(0)) for each in cuts),
+        layout=layout,
+        dimensions=tuple(replace(part.cut, start=constant(0)) for part in ordered),
         reference="",
         element=state.element,
     )
-    seen = [
-        Seen(span=span, cut=cut) for span, cut in zip(apart, cuts, strict=True) if span is not None
-    ]
+    seen = [Seen(span=part.span, cut=part.cut) for part in ordered if part.span is not None]
     return window, tuple(seen)
 
 
-def reshaped(text: str, sizes: tuple[int, ...]) -> str:
-    """An array in another shape, whatever shape it is given in."""
-    before = re.sub(r"\.reshape\([\d, ()-]*\)$", "", text)
-    return f"{before}.reshape({', '.join(map(str, sizes))})"
+def _order(parts: Sequence[_Part]) -> list[int]:
+    """The dimensions with those last that the kernel sees, as they are where that is so."""
+    seen = [place for place, part in enumerate(parts) if part.cut.seen]
+    last = seen[-2:]
+    if len(last) == 1 and last[0] == len(parts) - 1:
+        return list(range(len(parts)))
+    return [*(place for place in range(len(parts)) if place not in last), *last]
+
+
+def _may_be_rows(cut: Cut) -> bool:
+    """Whether a dimension can be the last but one of a block."""
+    return cut.block % SUBLANES == 0 or cut.block == cut.size
+
+
+def _fit(
+    natural: list[list[_Part]], from_end: int, unit: int, grid: Mapping[Variable, int]
+) -> None:
+    """Makes one of the last dimensions that the kernel sees one of whole tiles, or all of it.
+
+    Where blocks are shorter than a tile, the dimension is taken apart: into blocks, and what is
+    in them.
+    """
+    seen = [
+        (outer, inner)
+        for outer, parts in enumerate(natural)
+        for inner, part in enumerate(parts)
+        if part.cut.seen
+    ]
+    if from_end >= len(seen):
+        return
+    outer, inner = seen[-1 - from_end]
+    part = natural[outer][inner]
+    cut, span = part.cut, part.span
+    if span is None or _fits(cut, unit):
+        return
+    apart = _apart(span, grid) if len(natural[outer]) == 1 else None
+    if apart is not None:
+        natural[outer] = apart
+        return
+    if not _fits(replace(cut, start=constant(0)), unit):
+        if cut.index != constant(0):
+            cut = _all_of(span, frozenset())
+        if cut.block != cut.size:
+            cut = replace(cut, block=-(-cut.block // unit) * unit, seen=True)
+        natural[outer][inner] = _Part(span, cut)
+
+
+def _fits(cut: Cut, unit: int) -> bool:
+    """Whether a TPU takes such a block, and can begin to read where the access does."""
+    whole = cut.block == cut.size or cut.block % unit == 0
+    return whole and (not cut.start.terms or cut.start.divisible_by(unit))
+
+
+def _apart(span: Span, grid: Mapping[Variable, int]) -> list[_Part] | None:
+    """A dimension as blocks and what is in them; `None` where accesses do not go block by block."""
+    factors = [factor for _, factor in span.start.terms]
+    if not factors:
+        return None
+    step = gcd(*factors)
+    first, inside = divmod(span.start.offset, step)
+    if inside + span.length > step or first < 0:
+        return None
+    count = -(-max(span.dimension.size, span.interval.high + span.length) // step)
+    start = Affine(
+        terms=tuple((variable, factor // step) for variable, factor in span.start.terms),
+        offset=first,
+    )
+    blocks = replace(
+        span,
+        dimension=replace(span.dimension, size=count),
+        start=start,
+        interval=start.interval,
+        digits=(),
+        length=1,
+    )
+    rest = replace(
+        span,
+        dimension=replace(span.dimension, size=step),
+        start=constant(inside),
+        interval=constant(inside).interval,
+    )
+    own = Cut(size=step, block=step, index=constant(0), start=constant(inside))
+    return [_Part(blocks, _cut(blocks, grid, frozenset(), whole=False)), _Part(rest, own)]
 
 
 def _rows(span: Span) -> tuple[Span, ...]:
@@ -176,7 +276,8 @@ def _rows(span: Span) -> tuple[Span, ...]:
         return (span,)
     outer[-1] = replace(outer[-1], period=outer[-1].period // LANES)
     size = span.dimension.size // LANES
-    start = _divided(span.start)
+    terms = tuple((variable, factor // LANES) for variable, factor in span.start.terms)
+    start = Affine(terms=terms, offset=span.start.offset // LANES)
     rows = replace(
         span,
         dimension=replace(span.dimension, size=size),
@@ -196,11 +297,6 @@ def _rows(span: Span) -> tuple[Span, ...]:
     return (rows, lanes)
 
 
-def _divided(start: Affine) -> Affine:
-    terms = tuple((variable, factor // LANES) for variable, factor in start.terms)
-    return Affine(terms=terms, offset=start.offset // LANES)
-
-
 def scalars_of(buffer: int, state: BufferState, spans: Sequence[Span]) -> tuple[Window, Affine]:
     """All of an array in scalar memory, and which element of it an access reads.
 
@@ -212,9 +308,6 @@ def scalars_of(buffer: int, state: BufferState, spans: Sequence[Span]) -> tuple[
         raise WindowError(f"it reads single numbers of `{state.element}`")
     if prod(sizes) > _MOST_SCALARS:
         raise WindowError(f"it reads single numbers of an array of {prod(sizes)}")
-    text = view(state, spans)
-    if len(sizes) > 1:
-        text = reshaped(text, (-1,))
     index = constant(0)
     for span, size in zip(spans, sizes, strict=True):
         index = index.times(size) + span.start
@@ -222,7 +315,12 @@ def scalars_of(buffer: int, state: BufferState, spans: Sequence[Span]) -> tuple[
     window = Window(
         buffer=buffer,
         spans=tuple(spans),
-        view=text,
+        layout=Layout(
+            sizes=tuple(sizes),
+            parts=tuple((size,) for size in sizes),
+            order=tuple(range(len(sizes))),
+            shape=(prod(sizes),),
+        ),
         dimensions=(cut,),
         reference="",
         element=state.element,
@@ -235,7 +333,7 @@ def _unit() -> Cut:
     return Cut(size=1, block=1, index=constant(0), start=constant(0), seen=False)
 
 
-def _cut(span: Span, grid: Mapping[Variable, int], summed: Set[BatchAxis]) -> Cut:
+def _cut(span: Span, grid: Mapping[Variable, int], summed: Set[BatchAxis], *, whole: bool) -> Cut:
     size, length = span.dimension.size, span.length
     if span.interval.low < 0:
         raise WindowError("it begins in front of the array")
@@ -245,6 +343,8 @@ def _cut(span: Span, grid: Mapping[Variable, int], summed: Set[BatchAxis]) -> Cu
         ((variable, factor) for variable, factor in span.start.terms if variable not in grid),
         span.start.offset,
     )
+    if whole:
+        return _all_of(span, summed)
     if moving:
         step = gcd(*(factor for _, factor in moving))
         first, inside = divmod(rest.offset, step)
@@ -283,22 +383,3 @@ def _is_flat_block(cut: Cut, width: int) -> bool:
     if cut.block == cut.size or cut.block % _FLAT == 0:
         return True
     return cut.block >= LANES * 32 // width and cut.block & (cut.block - 1) == 0
-
-
-def _as_tiles(cuts: list[Cut], spans: Sequence[Span | None]) -> list[Cut]:
-    """The cuts with the last two of whole tiles or whole dimensions."""
-    if len(cuts) == 1:
-        return cuts
-    found = list(cuts)
-    for place, unit in ((len(cuts) - 1, LANES), (len(cuts) - 2, SUBLANES)):
-        cut, span = found[place], spans[place]
-        if span is None or cut.block % unit == 0 or cut.block == cut.size:
-            continue
-        if unit == SUBLANES and cut.block == 1:
-            continue
-        if cut.index != constant(0):
-            cut = _all_of(span, frozenset())
-        if cut.block != cut.size:
-            cut = replace(cut, block=-(-cut.block // unit) * unit, seen=True)
-        found[place] = cut
-    return found

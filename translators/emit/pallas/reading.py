@@ -1,14 +1,14 @@
-"""Loads, stores and atomic updates of windows."""
+"""What a step reads of the arrays: windows, and what is cut from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
 from translators.access.analysis import Access
 from translators.access.delinearize import Dimension
-from translators.access.expression import Affine
-from translators.emit.accesses import edges_only, never, tiled
+from translators.access.expression import Affine, Interval
+from translators.emit.accesses import never, tiled
 from translators.emit.affine import affine_term
 from translators.emit.buffers import BufferState
 from translators.emit.emission import Emission, Rule
@@ -23,22 +23,20 @@ from translators.emit.pallas.windows import (
     window_of,
 )
 from translators.emit.pointers import pointee_of
-from translators.emit.terms import PointerTerm, Term, constant, dtype, typed
-from translators.emit.tiles import assembled, in_place, source_of
-from translators.emit.tiling import Span, touched, whole_lanes
+from translators.emit.terms import PointerTerm, Term, constant
+from translators.emit.tiles import assembled, source_of
+from translators.emit.tiling import Span
 from translators.graph.graph import Op
 from translators.graph.types import I64, FloatType, shape_of
 
-_ADDED = {"fadd": "{0} + {1}", "add": "{0} + {1}"}
-_LIMITED = {"max": "jnp.maximum({0}, {1})", "min": "jnp.minimum({0}, {1})"}
 
-
-def _steps(e: Emission) -> StepEmission:
+def steps(e: Emission) -> StepEmission:
+    """The emission as one of steps, which it is."""
     assert isinstance(e, StepEmission)
     return e
 
 
-def _spans(e: StepEmission, op: Op, pointer: PointerTerm) -> tuple[Span, ...]:
+def spans_for(e: StepEmission, op: Op, pointer: PointerTerm) -> tuple[Span, ...]:
     """What an access touches.
 
     Raises:
@@ -63,7 +61,7 @@ def _why(e: StepEmission, access: Access | None, pointer: PointerTerm) -> str:
 
 
 def _load(e_: Emission, op: Op) -> None:
-    e = _steps(e_)
+    e = steps(e_)
     pointer = e.pointer(op.operands[0], op)
     mask = e.term(op.operands[1]) if len(op.operands) > 1 else None
     other = e.term(op.operands[2]) if len(op.operands) > 2 else None
@@ -74,21 +72,45 @@ def _load(e_: Emission, op: Op) -> None:
     if (mask is not None and mask.number == 0) or never(e, op):
         e.put(op.result, other)
         return
-    spans = _spans(e, op, pointer)
+    e.put(op.result, loaded(e, op, pointer, shape, lambda: mask, other))
+
+
+def loaded(
+    e: StepEmission,
+    op: Op,
+    pointer: PointerTerm,
+    shape: tuple[int, ...],
+    mask: Callable[[], Term | None],
+    other: Term,
+) -> Term:
+    """What a load finds.
+
+    Args:
+      e: the emission.
+      op: the load.
+      pointer: where it goes.
+      shape: that of its lanes.
+      mask: gives which lanes take part; asked only where that matters.
+      other: what the other lanes are.
+
+    Raises:
+      UnsupportedError: it does not go to a block of an array.
+    """
+    found_spans = spans_for(e, op, pointer)
     access = e.accesses[op]
     state = e.buffers.states[pointer.buffer]
-    if not any(span.digits for span in spans):
-        found = _scalar(e, op, pointer.buffer, state, spans, shape)
+    asked = True
+    if not any(span.digits for span in found_spans):
+        found = _scalar(e, op, pointer.buffer, state, found_spans, shape)
     else:
-        asked = _asked(e, access, spans, other)
-        found = _block(e, op, pointer.buffer, spans, shape, other, whole=not asked)
-        if not asked:
-            mask = None
-    if mask is not None and mask.number is None:
-        found = e.chosen(mask, found, other, op.result.name)
+        asked = _asked(e, access, found_spans, other)
+        found = _block(e, op, pointer.buffer, found_spans, shape, other, whole=not asked)
     if found.element == I64:
         raise e.refuse(op, "reads integers of 64 bits")
-    e.put(op.result, found)
+    holds = mask() if asked else None
+    if holds is not None and holds.number is None:
+        found = e.chosen(holds, found, other, op.result.name)
+    return found
 
 
 def _scalar(
@@ -106,8 +128,10 @@ def _scalar(
     if buffer in e.outputs:
         raise e.refuse(op, f"reads single numbers of `{state.fact.name}`, which is written")
     window = e.window(window)
-    place = affine_term(e, index)
-    text = e.writer.assign(f"{window.reference}[{place.text}]", op.result.name)
+    place = affine_term(e, index).text
+    if not index.interval.within(Interval(0, window.sizes[0] - 1)):
+        place = f"jnp.clip({place}, 0, {window.sizes[0] - 1})"
+    text = e.writer.assign(f"{window.reference}[{place}]", op.result.name)
     return e.lifted(Term(text=text, element=state.element), shape)
 
 
@@ -144,20 +168,22 @@ def _block(
     *,
     whole: bool,
 ) -> Term:
-    window, seen = _window(e, op, buffer, spans, written=False)
+    window, seen = window_for(e, op, buffer, spans, written=False)
     found, local, state = read(e, window, seen, shape, other, op.result.name)
     if whole and other.number == 0 and local is not None:
         e.sources[found.text] = source_of(state, local)
     return found
 
 
-def _window(
+def window_for(
     e: StepEmission, op: Op, buffer: int, spans: Sequence[Span], *, written: bool
 ) -> tuple[Window, tuple[Seen, ...]]:
     """The window of an access, which may be one that others have too."""
     state = e.buffers.states[buffer]
     try:
-        window, seen = window_of(buffer, state, spans, e.grid, e.summed)
+        window, seen = window_of(
+            buffer, state, spans, e.grid, e.summed, e.whole.get(buffer, frozenset())
+        )
     except WindowError as error:
         raise e.refuse(op, f"is no block of `{state.fact.name}`: {error}") from None
     if written or buffer in e.outputs or e.is_written(buffer):
@@ -177,7 +203,7 @@ def local_spans(seen: Sequence[Seen]) -> tuple[Span, ...]:
     return tuple(local)
 
 
-def _index(e: StepEmission, local: Sequence[Span]) -> tuple[list[str], list[Span], bool]:
+def index_of(e: StepEmission, local: Sequence[Span]) -> tuple[list[str], list[Span], bool]:
     """How a reference is indexed, which spans are left, and whether that is all of it."""
     index: list[str] = []
     left: list[Span] = []
@@ -213,7 +239,7 @@ def read(
       The value; where it is all of the window, its spans there; and the window as an array.
     """
     local = local_spans(seen)
-    index, left, whole = _index(e, local)
+    index, left, whole = index_of(e, local)
     reference, pinned = window.reference, False
     if e.outputs.get(window.buffer) is window:
         if window.buffer in e.begun or any(
@@ -267,74 +293,4 @@ def _as_state(e: StepEmission, window: Window, name: str) -> BufferState:
     return BufferState(fact, window.element, name)
 
 
-def _store(e_: Emission, op: Op) -> None:
-    e = _steps(e_)
-    pointer = e.pointer(op.operands[0], op)
-    value = e.term(op.operands[1])
-    mask = e.term(op.operands[2]) if len(op.operands) > 2 else None
-    here = e.come_here()
-    if 0 in (each.number for each in (mask, here) if each is not None) or never(e, op):
-        return
-    spans = _spans(e, op, pointer)
-    access = e.accesses[op]
-    shape = shape_of(op.operands[0].type)
-    state = e.buffers.states[pointer.buffer]
-    if state.element == I64:
-        raise e.refuse(op, "writes integers of 64 bits")
-    if touched(spans) != set(e.axes) or not whole_lanes(spans, shape):
-        raise e.refuse(op, f"writes to one place of `{state.fact.name}` from several programs")
-    condition = e.both(here, None if edges_only(access) else mask)
-    write(e, op, pointer.buffer, spans, shape, value, condition)
-
-
-def write(
-    e: StepEmission,
-    op: Op,
-    buffer: int,
-    spans: Sequence[Span],
-    shape: tuple[int, ...],
-    value: Term,
-    condition: Term | None,
-) -> None:
-    """Puts a value where an access goes, for the lanes for which a condition holds."""
-    window, seen = _window(e, op, buffer, spans, written=True)
-    local = local_spans(seen)
-    index, left, whole = _index(e, local)
-    reference = f"{window.reference}[{'...' if whole else ', '.join(index)}]"
-    if not any(span.digits for span in spans):
-        raise e.refuse(op, f"writes single numbers of `{window.reference}`")
-    if condition is not None or not covers(window, local):
-        e.keeps(window)
-    value = e.lifted(_stored(e, value, window), shape)
-    if condition is not None:
-        old, _, _ = read(e, window, seen, shape, constant(0, window.element, shape))
-        value = e.chosen(condition, value, old)
-    text, extents = in_place(e.spread(value, batch=e.axes), left)
-    lengths = tuple(each.length for each in left)
-    if prod(lengths) != prod(extents):
-        raise e.refuse(op, "writes to places with gaps between them")
-    if tuple(digit.extent for each in left for digit in each.digits) != lengths:
-        text = f"({text}).reshape({', '.join(map(str, lengths))})"
-    e.writer.effect(f"{reference} = {text}")
-    e.begun.add(buffer)
-
-
-def covers(window: Window, local: Sequence[Span]) -> bool:
-    """Whether a write goes to every place of the window that lies in the array."""
-    seen = [each for each in window.dimensions if each.seen]
-    return all(
-        not span.start.terms
-        and span.start.offset == 0
-        and span.length >= min(span.dimension.size, cut.size)
-        for span, cut in zip(local, seen, strict=True)
-    )
-
-
-def _stored(e: StepEmission, value: Term, window: Window) -> Term:
-    """The value as the window holds it."""
-    if value.element == window.element:
-        return value
-    return e.bind(f"{typed(value)}.astype({dtype(window.element)})", value, element=window.element)
-
-
-RULES: Mapping[str, Rule] = MappingProxyType({"tt.load": _load, "tt.store": _store})
+RULES: Mapping[str, Rule] = MappingProxyType({"tt.load": _load, "tt.atomic_load": _load})

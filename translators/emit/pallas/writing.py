@@ -1,0 +1,247 @@
+"""What a step writes: stores, and atomic updates as sums in a block that stays."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from types import MappingProxyType
+
+from translators.emit.accesses import edges_only, never
+from translators.emit.emission import Emission, Rule
+from translators.emit.pallas.emission import StepEmission
+from translators.emit.pallas.reading import (
+    index_of,
+    local_spans,
+    read,
+    spans_for,
+    steps,
+    window_for,
+)
+from translators.emit.pallas.windows import Window
+from translators.emit.terms import BatchAxis, PointerTerm, Term, Tiled, constant, dtype, typed
+from translators.emit.tiles import in_place
+from translators.emit.tiling import Span, touched, whole_lanes
+from translators.graph.graph import Op
+from translators.graph.types import I1, I64, ElementType, FloatType, IntType, Number, shape_of
+
+_SUMMED = {"add": "jnp.sum", "fadd": "jnp.sum", "max": "jnp.max", "min": "jnp.min"}
+_JOINED = {
+    "add": "{0} + {1}",
+    "fadd": "{0} + {1}",
+    "max": "jnp.maximum({0}, {1})",
+    "min": "jnp.minimum({0}, {1})",
+}
+
+
+def _store(e_: Emission, op: Op) -> None:
+    e = steps(e_)
+    pointer = e.pointer(op.operands[0], op)
+    value = e.term(op.operands[1])
+    mask = e.term(op.operands[2]) if len(op.operands) > 2 else None
+    if (mask is not None and mask.number == 0) or never(e, op):
+        return
+    stored(e, op, pointer, shape_of(op.operands[0].type), value, lambda: mask)
+
+
+def stored(
+    e: StepEmission,
+    op: Op,
+    pointer: PointerTerm,
+    shape: tuple[int, ...],
+    value: Term,
+    mask: Callable[[], Term | None],
+) -> None:
+    """Writes a value.
+
+    Args:
+      e: the emission.
+      op: the store.
+      pointer: where it goes.
+      shape: that of its lanes.
+      value: what it writes.
+      mask: gives which lanes take part; asked only where that matters.
+
+    Raises:
+      UnsupportedError: it does not go to a block of an array, or not one program alone does.
+    """
+    here = e.come_here()
+    if here is not None and here.number == 0:
+        return
+    spans = spans_for(e, op, pointer)
+    state = e.buffers.states[pointer.buffer]
+    if state.element == I64:
+        raise e.refuse(op, "writes integers of 64 bits")
+    if touched(spans) != set(e.axes) or not whole_lanes(spans, shape):
+        raise e.refuse(op, f"writes to one place of `{state.fact.name}` from several programs")
+    asked = None if edges_only(e.accesses[op]) else mask()
+    condition = e.both(e.both(here, asked), _within(e, spans))
+    _write(e, op, pointer.buffer, spans, shape, value, condition)
+
+
+def _within(e: StepEmission, spans: Sequence[Span]) -> Term | None:
+    """Which programs of a step there are, where the last step has fewer and the edge is no help."""
+    found: Term | None = None
+    for coordinate, counted in e.programs.items():
+        if not isinstance(counted, Tiled):
+            continue
+        extent = coordinate.interval.high + 1
+        rows = counted.axis.extent
+        if extent % rows == 0 or any(_ends_with(span, counted, extent) for span in spans):
+            continue
+        place = e.counted(counted)
+        name = e.writer.assign(f"{place.text} < {extent}")
+        found = e.both(found, Term(text=name, element=I1, batch=place.batch))
+    return found
+
+
+def _ends_with(span: Span, counted: Tiled, extent: int) -> bool:
+    """Whether the dimension ends where the programs do, so that what lies behind is cut off."""
+    return (
+        span.dimension.size == extent
+        and [each.axis for each in span.digits] == [counted.axis]
+        and span.digits[0].period == 1
+        and span.start.terms == ((counted.step, counted.axis.extent),)
+        and span.start.offset == 0
+    )
+
+
+def _write(
+    e: StepEmission,
+    op: Op,
+    buffer: int,
+    spans: Sequence[Span],
+    shape: tuple[int, ...],
+    value: Term,
+    condition: Term | None,
+) -> None:
+    """Puts a value where an access goes, for the lanes for which a condition holds."""
+    window, seen = window_for(e, op, buffer, spans, written=True)
+    local = local_spans(seen)
+    index, left, whole = index_of(e, local)
+    reference = f"{window.reference}[{'...' if whole else ', '.join(index)}]"
+    if not any(span.digits for span in spans):
+        raise e.refuse(op, f"writes single numbers of `{e.buffers.states[buffer].fact.name}`")
+    if condition is not None or not _covers(window, local):
+        e.keeps(window)
+    value = e.lifted(_as_held(e, value, window), shape)
+    if condition is not None:
+        old, _, _ = read(e, window, seen, shape, constant(0, window.element, shape))
+        value = e.chosen(condition, value, old)
+    text, extents = in_place(e.spread(value, batch=e.axes), left)
+    lengths = tuple(each.length for each in left)
+    if prod(lengths) != prod(extents):
+        raise e.refuse(op, "writes to places with gaps between them")
+    if tuple(digit.extent for each in left for digit in each.digits) != lengths:
+        text = f"({text}).reshape({', '.join(map(str, lengths))})"
+    e.writer.effect(f"{reference} = {text}")
+    e.begun.add(buffer)
+
+
+def _covers(window: Window, local: Sequence[Span]) -> bool:
+    """Whether a write goes to every place of the window that lies in the array."""
+    seen = [each for each in window.dimensions if each.seen]
+    return all(
+        not span.start.terms
+        and span.start.offset == 0
+        and span.length >= min(span.dimension.size, cut.size)
+        for span, cut in zip(local, seen, strict=True)
+    )
+
+
+def _as_held(e: StepEmission, value: Term, window: Window) -> Term:
+    """The value as the window holds it."""
+    if value.element == window.element:
+        return value
+    return e.bind(f"{typed(value)}.astype({dtype(window.element)})", value, element=window.element)
+
+
+def _atomic(e_: Emission, op: Op) -> None:
+    e = steps(e_)
+    if never(e, op):
+        return
+    pointer = e.pointer(op.operands[0], op)
+    mask = e.term(op.operands[2]) if len(op.operands) > 2 else None
+    shape = shape_of(op.operands[0].type)
+    value = e.term(op.operands[1])
+    updated(e, op, pointer, shape, value, lambda: mask, op.text("atomic_rmw_op"))
+
+
+def updated(
+    e: StepEmission,
+    op: Op,
+    pointer: PointerTerm,
+    shape: tuple[int, ...],
+    value: Term,
+    mask: Callable[[], Term | None],
+    kind: str,
+) -> None:
+    """Combines a value with what is there, step after step.
+
+    Args:
+      e: the emission.
+      op: the update.
+      pointer: where it goes.
+      shape: that of its lanes.
+      value: what each lane brings.
+      mask: gives which lanes take part.
+      kind: how old and new combine, as `tt.atomic_rmw` calls it.
+
+    Raises:
+      UnsupportedError: it does not go to a block of an array, or combines in another way.
+    """
+    here = e.come_here()
+    condition = e.both(here, mask())
+    if condition is not None and condition.number == 0:
+        return
+    spans = spans_for(e, op, pointer)
+    state = e.buffers.states[pointer.buffer]
+    if kind not in _SUMMED or not whole_lanes(spans, shape):
+        raise e.refuse(op, f"combines by `{kind}` in another way than block by block")
+    neutral = _neutral(kind, state.element)
+    if neutral is None:
+        raise e.refuse(op, f"combines `{state.element}` by `{kind}`")
+    condition = e.both(condition, _within(e, ()))
+    value = e.lifted(value, shape)
+    if condition is not None:
+        value = e.chosen(condition, value, constant(neutral, value.element, shape))
+    value = e.spread(value, batch=e.axes)
+    value = _over_programs(e, value, touched(spans), _SUMMED[kind])
+    window, seen = window_for(e, op, pointer.buffer, spans, written=True)
+    e.keeps(window)
+    e.begun.add(pointer.buffer)
+    old, _, _ = read(e, window, seen, shape, constant(0, window.element, shape))
+    joined = e.bind(_JOINED[kind].format(old.text, value.text), value)
+    local = local_spans(seen)
+    index, left, whole = index_of(e, local)
+    text, extents = in_place(joined, left)
+    lengths = tuple(each.length for each in left)
+    if prod(lengths) != prod(extents):
+        raise e.refuse(op, "updates places with gaps between them")
+    if tuple(digit.extent for each in left for digit in each.digits) != lengths:
+        text = f"({text}).reshape({', '.join(map(str, lengths))})"
+    reference = f"{window.reference}[{'...' if whole else ', '.join(index)}]"
+    e.writer.effect(f"{reference} = {text}")
+
+
+def _neutral(kind: str, element: ElementType) -> Number | None:
+    """What changes nothing; `None` where the kind is not for such elements."""
+    if kind in ("add", "fadd"):
+        return 0.0 if isinstance(element, FloatType) else 0
+    if not isinstance(element, IntType):
+        return None
+    return element.smallest if kind == "max" else element.largest
+
+
+def _over_programs(e: StepEmission, value: Term, moving: set[BatchAxis], function: str) -> Term:
+    """What the programs of a step bring to one place, combined."""
+    outside = [axis for axis in e.axes if axis not in moving]
+    if not outside:
+        return value
+    places = tuple(value.lead - 1 - axis.place for axis in outside)
+    made = value.like("", batch=frozenset(value.batch - set(outside)))
+    exact = f", dtype={dtype(value.element)}" if function == "jnp.sum" else ""
+    text = f"{function}({value.text}, axis={places if len(places) > 1 else places[0]}{exact})"
+    return made.like(e.writer.assign(f"({text}).reshape{made.array_shape}"))
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {"tt.store": _store, "tt.atomic_store": _store, "tt.atomic_rmw": _atomic}
+)
