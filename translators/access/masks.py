@@ -1,11 +1,12 @@
 """Masks as bounds of an array's dimensions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from translators.access.delinearize import Dimension
 from translators.access.division import divide
 from translators.access.expression import Affine, axes, constant
+from translators.access.parts import parts_of
 from translators.access.ranges import holds_under
 from translators.access.states import Comparison, Condition, Leftover
 
@@ -72,7 +73,12 @@ def mask_of(condition: Condition, dimensions: Sequence[Dimension], facts: Sequen
     """
     bounds: list[Bound] = []
     predicates: list[Comparison] = []
-    for comparison in condition.comparisons:
+    comparisons = (
+        replace(each, expression=part)
+        for each in condition.comparisons
+        for part in parts_of(each.expression)
+    )
+    for comparison in comparisons:
         if holds_under(comparison.expression, facts):
             continue
         if not holds_nowhere(comparison.expression, facts):

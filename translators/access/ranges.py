@@ -11,6 +11,7 @@ from translators.access.expression import (
     Variable,
     derived_in,
 )
+from translators.access.parts import parts_of
 
 # How often what one fact says of a variable is used to read the others.
 _ROUNDS = 2
@@ -26,7 +27,7 @@ def interval_under(expression: Affine, facts: Iterable[Affine]) -> Interval | No
     Returns:
       `None` where that shows that the facts cannot all hold.
     """
-    given = [each for each in facts if each.interval.low < 0]
+    given = [part for each in facts for part in parts_of(each) if part.interval.low < 0]
     if not given:
         return expression.interval
     bounds = _bounds(given)
