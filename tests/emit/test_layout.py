@@ -1,8 +1,12 @@
 """Statements broken over lines say the same, and fit."""
 
 import ast
+import subprocess
+import sys
+from importlib.util import find_spec
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from translators.emit.layout import WIDTH, laid_out
@@ -41,3 +45,31 @@ def test_long_calls_of_short_arguments_fit(arguments):
 
 def test_what_fits_stays_on_one_line():
     assert laid_out("x = f(a, b)", "    ") == ["    x = f(a, b)"]
+
+
+BROKEN = """\
+rows_of_a_matrix_with_a_long_name = [a_rather_long_name_of_a_value_in_a_list_of_its_own_without_others]
+rows_of_a_matrix_with_a_long_name = (the_first_of_two_rather_long_names, the_second_of_two_long_names)
+rows_of_a_matrix_with_a_long_name = matrix[the_first_of_two_rather_long_names, the_second_of_two_names]
+rows_of_a_matrix_with_a_long_name = outer(inner(the_first_long_name, the_second_long_name, the_third_long_name, more))
+rows_of_a_matrix_with_a_long_name = lax.update(the_first_long_name, the_second_long_name, (one,), aligned=False)[:500]
+rows_of_a_matrix_with_a_long_name = pl.pallas_call(kernel, grid=(4, 2), in_specs=[pl.BlockSpec((128, 128), lambda rows, _columns: (rows, 0)), pl.BlockSpec((128, 128), lambda rows, columns: (0, columns))], interpret=interpret)(x_ptr, y_ptr)
+rows_of_a_matrix_with_a_long_name = f(the_first_of_two_rather_long_names, another) + g(the_second_of_two_names, other)
+rows_of_a_matrix_with_a_long_name = f(the_first_of_two_rather_long_names)[..., None] + g(the_second_of_two_names)[..., None]
+rows_of_a_matrix_with_a_long_name = f(the_first_of_two_rather_long_names).reshape(the_second_of_two_names, and_more)[..., None]
+rows_of_a_matrix_with_a_long_name = array.reshape(-1).at[places_in_it].set(the_second_of_two_names).reshape((4, 1))
+rows_of_a_matrix_with_a_long_name = the_first_of_three_rather_long_names + the_second_of_them + the_third_of_them_all
+rows_of_a_matrix_with_a_long_name = the_first_of_three_rather_long_names + the_second_of_them(5) + the_third_of_them * and_one_more
+rows = jnp.where((the_first_of_three_names >= the_first_bound) & (the_second_of_them >= the_second_bound) & (the_third >= the_third_bound), b, c)
+"""  # noqa: E501
+
+
+def test_statements_are_broken_as_ruff_breaks_them(tmp_path):
+    if find_spec("ruff") is None:
+        pytest.skip("ruff is not installed")
+    lines = [line for each in BROKEN.split("\n") for line in laid_out(each, "") if line]
+    (tmp_path / "broken.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", str(WIDTH)]
+    found = subprocess.run([*command, "--diff", "."], cwd=tmp_path, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
+    assert max(map(len, lines)) <= WIDTH

@@ -108,12 +108,20 @@ def _checks(arrays: Sequence[tuple[str, ArrayFact]]) -> list[str]:
     """The function refuses what it was not made for: first other shapes, then other elements."""
     lines = []
     for name, fact in arrays:
-        message = f"`{name}` must have the shape {fact.shape}, not {{{name}.shape}}"
         lines.append(f"    if {name}.shape != {fact.shape}:")
-        lines += laid_out(f'raise ValueError(f"{message}")', "        ")
+        told = (f"`{name}` must have the shape {fact.shape}, ", f"not {{{name}.shape}}")
+        lines += _raised("ValueError", told)
     for name, fact in arrays:
         element = "bool_" if fact.dtype == "bool" else fact.dtype
-        message = f"`{name}` must hold {fact.dtype}, not {{{name}.dtype}}"
         lines.append(f"    if {name}.dtype != jnp.{element}:")
-        lines += laid_out(f'raise TypeError(f"{message}")', "        ")
+        told = (f"`{name}` must hold {fact.dtype}, ", f"not {{{name}.dtype}}")
+        lines += _raised("TypeError", told)
     return lines
+
+
+def _raised(error: str, parts: Sequence[str]) -> list[str]:
+    """A statement that raises an error with a message, on several lines if one is too short."""
+    lines = laid_out(f'raise {error}(f"{"".join(parts)}")', "        ")
+    if max(map(len, lines)) <= WIDTH:
+        return lines
+    return [lines[0], *(f'            f"{each}"' for each in parts), lines[-1]]

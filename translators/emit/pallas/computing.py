@@ -68,9 +68,7 @@ def _scan(combine, values, axis, reverse):
         others = tuple(jnp.roll(each, shift, axis) for each in values)
         found = combine(*others, *values)
         inside = place < shape[axis] - step if reverse else place >= step
-        values = tuple(
-            jnp.where(inside, new, old) for new, old in zip(found, values, strict=True)
-        )
+        values = tuple(jnp.where(inside, new, old) for new, old in zip(found, values, strict=True))
         step *= 2
     return values
 ''',
