@@ -43,6 +43,8 @@ def finished(
     _print(block, "    ", lines, None)
     if returns:
         lines += laid_out(f"return {_neat(returns)}", "    ")
+    while lines and not lines[-1]:
+        lines.pop()
     return lines, free
 
 
@@ -201,7 +203,8 @@ def _print(
             if owner is not None:
                 if owner.returns:
                     lines += laid_out(f"return {_neat(owner.returns)}", indent)
-                lines.append("")
+                if lines[-1]:
+                    lines.append("")
             continue
         place = statement.location
         if (
@@ -213,7 +216,7 @@ def _print(
             lines.append(before + _short(_without_pragma(place.text), WIDTH - len(before)))
             told = place
         if statement.body is not None:
-            if lines and lines[-1].strip():
+            if lines and lines[-1] and not _is_header(lines[-1]):
                 lines.append("")
             if statement.decorator:
                 lines += laid_out(f"@{_neat(statement.decorator)}", indent)
@@ -224,6 +227,11 @@ def _print(
             lines += laid_out(_neat_statement(statement.text), indent)
             continue
         lines += laid_out(f"{', '.join(statement.targets)} = {_neat(statement.text)}", indent)
+
+
+def _is_header(line: str) -> bool:
+    """Whether a function's body begins behind a line."""
+    return line.endswith("):") and not line.lstrip().startswith("#")
 
 
 def _without_pragma(text: str) -> str:

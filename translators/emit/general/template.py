@@ -81,7 +81,8 @@ class Template:
                 yield f"{indent}{line.text}".rstrip()
                 continue
             filled = ast.fix_missing_locations(put.visit(copy.deepcopy(line.node)))
-            yield from laid_out(_header(filled), indent)
+            for text in _headers(filled):
+                yield from laid_out(text, indent)
 
 
 def template_of(function: JaxFunction) -> Template:
@@ -152,17 +153,18 @@ def _lines(
     while stack:
         node, depth = stack.pop()
         inside: list[ast.stmt] = []
-        last = node.end_lineno or node.lineno
+        first, last = node.lineno, node.end_lineno or node.lineno
         match node:
-            case ast.FunctionDef(body=inside, decorator_list=[]) | ast.If(body=inside, orelse=[]):
+            case ast.FunctionDef(body=inside) | ast.If(body=inside, orelse=[]):
                 node.body = []
-                last = inside[0].lineno - 1
+                last = _first(inside[0]) - 1
+                first = _first(node)
             case ast.Assign() | ast.Return() | ast.Expr() | ast.Raise():
                 pass
             case _:
                 raise TemplateError(f"has a statement of the kind `{type(node).__name__}`")
-        covered.update(range(node.lineno, last + 1))
-        found[node.lineno] = Line(depth=depth, node=take.visit(node))
+        covered.update(range(first, last + 1))
+        found[first] = Line(depth=depth, node=take.visit(node))
         stack += [(each, depth + 1) for each in reversed(inside)]
     # Between statements there are comments and blank lines alone.
     for number, text in enumerate(source.splitlines(), start=1):
@@ -173,6 +175,12 @@ def _lines(
             depth = (len(text) - len(text.lstrip())) // len(_INDENT)
             found[number] = Line(depth=depth, text=stripped)
     return tuple(line for _, line in sorted(found.items()))
+
+
+def _first(node: ast.stmt) -> int:
+    """The line on which a statement begins, with what decorates it."""
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else ()
+    return min((each.lineno for each in decorators), default=node.lineno)
 
 
 def _key(line: Line) -> str:
@@ -265,13 +273,14 @@ def _opposite(written: Formula | Number, names: Mapping[Factor, str]) -> ast.exp
     return _expression(-written, names) if isinstance(written, int) and written < 0 else None
 
 
-def _header(node: ast.stmt) -> str:
-    """A statement in one line, without its body, as formatters write it."""
+def _headers(node: ast.stmt) -> Iterator[str]:
+    """A statement without its body, as formatters write it, what decorates it in front."""
     match node:
-        case ast.FunctionDef(name=name, args=arguments):
-            text = f"def {name}({ast.unparse(arguments)}):"
+        case ast.FunctionDef(name=name, args=arguments, decorator_list=decorators):
+            texts = [*(f"@{ast.unparse(each)}" for each in decorators)]
+            texts.append(f"def {name}({ast.unparse(arguments)}):")
         case ast.If(test=test):
-            text = f"if {ast.unparse(test)}:"
+            texts = [f"if {ast.unparse(test)}:"]
         case _:
-            text = ast.unparse(node)
-    return text.replace("'", '"')
+            texts = [ast.unparse(node)]
+    return (each.replace("'", '"') for each in texts)

@@ -1,42 +1,72 @@
 """How long the blocks of a step are: what suits a TPU, in the place of what suited a GPU."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from translators.access.expression import Digit
 from translators.emit.merging import Blocks, Chooser
 from translators.graph.graph import Module, walk
 
-# Rows and columns of the product of a step: as many as let the matrix unit work for longer than
-# the operands take to arrive (docs/kernel-model.md).
-_PRODUCT_ROWS, _PRODUCT_COLUMNS = 1024, 512
-# Elements of a step's block where a kernel goes through memory once, and its longest row.
-_STREAM = 1 << 16
-_ROW = 1 << 11
-_LANES = 128
+_LEAST = 128
 
 
-def chooser(module: Module) -> Chooser:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How large a step may be: halved until what it needs fits into vector memory.
+
+    The figures are where the model of docs/kernel-model.md is flat: larger steps win nothing.
+
+    Attributes:
+      rows: of the product of a step.
+      columns: of the product of a step.
+      elements: of a block where a kernel goes through memory once.
+      row: elements of the longest row of such a block.
+      programs: how many programs a step has at the most.
+    """
+
+    rows: int = 1024
+    columns: int = 512
+    elements: int = 1 << 18
+    row: int = 1 << 11
+    programs: int = 512
+
+    @property
+    def half(self) -> "Room":
+        """Half of the room."""
+        return Room(
+            rows=max(_LEAST, self.rows // 2),
+            columns=max(_LEAST, self.columns // 2),
+            elements=self.elements // 2,
+            row=max(_LEAST, self.row // 2),
+            programs=max(8, self.programs // 2),
+        )
+
+    @property
+    def least(self) -> bool:
+        """Whether there is no less."""
+        return self.elements <= _LEAST * 8
+
+
+def chooser(module: Module, room: Room) -> Chooser:
     """How to choose blocks for a kernel."""
     products = any(op.name == "tt.dot" for op in walk(module.kernel.body))
-    return _of_products if products else _of_streams
 
+    def of_products(blocks: Sequence[Blocks]) -> Mapping[Digit, int]:
+        return {
+            each.digit: _length(each, room.columns if each.minor else room.rows) for each in blocks
+        }
 
-def _of_products(blocks: Sequence[Blocks]) -> Mapping[Digit, int]:
-    return {
-        each.digit: _length(each, _PRODUCT_COLUMNS if each.minor else _PRODUCT_ROWS)
-        for each in blocks
-    }
+    def of_streams(blocks: Sequence[Blocks]) -> Mapping[Digit, int]:
+        """Long rows of what lies without gaps, and as many of them as there is room for."""
+        found: dict[Digit, int] = {}
+        left = room.elements
+        for each in sorted(blocks, key=lambda each: not each.minor):
+            wanted = min(left, room.row) if each.minor and len(blocks) > 1 else left
+            found[each.digit] = _length(each, wanted)
+            left = max(8, left // found[each.digit])
+        return found
 
-
-def _of_streams(blocks: Sequence[Blocks]) -> Mapping[Digit, int]:
-    """Long rows of what lies without gaps, and as many of them as there is room for."""
-    found: dict[Digit, int] = {}
-    room = _STREAM
-    for each in sorted(blocks, key=lambda each: not each.minor):
-        wanted = min(room, _ROW) if each.minor and len(blocks) > 1 else room
-        found[each.digit] = _length(each, wanted)
-        room = max(8, room // found[each.digit])
-    return found
+    return of_products if products else of_streams
 
 
 def _length(blocks: Blocks, wanted: int) -> int:

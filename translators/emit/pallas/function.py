@@ -49,11 +49,18 @@ RULES = {
 }
 
 # What the blocks of a step may take of vector memory, each twice: while one is computed on, the
-# next one arrives. The default limit of the compiler is 16 MiB (docs/pallas-capabilities.md).
-_MOST_BYTES = 12 << 20
+# next one arrives. The compiler gives a kernel 16 MiB unless it is told otherwise; every
+# generation from v5e on has more than 60 (docs/pallas-capabilities.md).
+_MOST_BYTES = 36 << 20
+_DEFAULT_BYTES = 8 << 20
+_LIMIT = 60 << 20
 # Elements of a value of many iterations.
 _LARGEST = 1 << 20
 _INTERPRET = "interpret: as `pl.pallas_call` takes it; not at all by default."
+
+
+class TooLargeError(UnsupportedError):
+    """A step needs more vector memory than there is."""
 
 
 def emit_pallas(
@@ -343,14 +350,20 @@ class _Maker:
             place = place * count + _evaluated(index, values)
         return len(np.unique(place)) == prod(blocks)
 
+    def _bytes(self) -> int:
+        """What the blocks of a step take of vector memory."""
+        e = self._emission
+        blocks = (*e.windows.values(), *e.outputs.values())
+        return 2 * sum(each.bytes for each in blocks if not each.scalars)
+
     def _check_memory(self) -> None:
         e = self._emission
         windows = [each for each in e.windows.values() if not each.scalars]
-        size = 2 * sum(each.bytes for each in (*windows, *e.outputs.values()))
+        size = self._bytes()
         if size > _MOST_BYTES:
             largest = max((*windows, *e.outputs.values()), key=lambda each: each.bytes)
             name = e.buffers.states[largest.buffer].fact.name
-            raise UnsupportedError(
+            raise TooLargeError(
                 f"a step needs {size / 2**20:.0f} MiB of vector memory, {largest.shape} of "
                 f"`{name}` the most",
                 self._module.kernel.location,
@@ -382,9 +395,10 @@ class _Maker:
             pairs = ", ".join(f"{each}: {to}" for each, to in aliases.items())
             options.append(f"input_output_aliases={{{pairs}}}")
         comma = "," if len(semantics) == 1 else ""
+        limit = f", vmem_limit_bytes={_LIMIT >> 20} << 20" if self._bytes() > _DEFAULT_BYTES else ""
         options.append(
             "compiler_params=pltpu.CompilerParams(dimension_semantics="
-            f"({', '.join(semantics)}{comma}))"
+            f"({', '.join(semantics)}{comma}){limit})"
         )
         options.append("interpret=interpret")
         arrays = ", ".join(each for *_, each in inputs)

@@ -11,9 +11,9 @@ from translators.emit.facts import ArgumentFact, ArrayFact
 from translators.emit.jax import JaxFunction
 from translators.emit.merging import merge_programs
 from translators.emit.ordering import why_ordered
-from translators.emit.pallas.blocks import chooser
+from translators.emit.pallas.blocks import Room, chooser
 from translators.emit.pallas.folding import folded, has_rows
-from translators.emit.pallas.function import emit_pallas
+from translators.emit.pallas.function import TooLargeError, emit_pallas
 from translators.emit.pallas.plan import plan_of
 from translators.graph.graph import Module
 
@@ -41,18 +41,33 @@ def emit_pallas_kernel(
     if ordered is not None:
         raise UnsupportedError(ordered.text, module.kernel.location)
     placed = analyze(module, analysis.launch, program_axes(analysis))
-    merged = merge_programs(module, placed, chooser(module))
+    room = Room()
+    while True:
+        try:
+            return placed, _with_room(module, placed, arguments, room)
+        except TooLargeError:
+            if room.least:
+                raise
+            room = room.half
+
+
+def _with_room(
+    module: Module, placed: Analysis, arguments: Sequence[ArgumentFact], room: Room
+) -> JaxFunction:
+    """The function with blocks of at most a size."""
+    merged = merge_programs(module, placed, chooser(module, room))
     if merged is None:
-        return placed, emit_pallas(module, placed, arguments, plan_of(module, placed, {}))
+        return emit_pallas(module, placed, arguments, plan_of(module, placed, room))
     axes = [ProgramId(axis=axis, extent=merged.grid[axis]) for axis in range(len(merged.names))]
     names: dict[Variable, str] = dict(zip(axes, merged.names, strict=True))
     steps = set(axes[len(axes) - merged.steps :])
-    launch = replace(analysis.launch, grid=merged.grid)
+    launch = replace(placed.launch, grid=merged.grid)
     flat = folded(merged.module)
     if flat is not None:
         fewer = analyze(flat, launch)
         if has_rows(fewer):
-            return placed, emit_pallas(flat, fewer, arguments, plan_of(flat, fewer, names, steps))
+            plan = plan_of(flat, fewer, room, names, steps)
+            return emit_pallas(flat, fewer, arguments, plan)
     fewer = analyze(merged.module, launch)
-    plan = plan_of(merged.module, fewer, names, steps)
-    return placed, emit_pallas(merged.module, fewer, arguments, plan)
+    plan = plan_of(merged.module, fewer, room, names, steps)
+    return emit_pallas(merged.module, fewer, arguments, plan)

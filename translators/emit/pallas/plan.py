@@ -3,19 +3,18 @@
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import prod
+from types import MappingProxyType
 
 from translators.access.analysis import Analysis
 from translators.access.expression import Digit, ProgramId, Variable
 from translators.emit.axis_order import outermost_first
+from translators.emit.pallas.blocks import Room
 from translators.emit.terms import BatchAxis, Term, Tiled
 from translators.graph.graph import Module, walk
 from translators.graph.types import I32, shape_of
 
-# Elements of the largest value of a step: 512 KiB of 32 bits, of which a kernel has a few in
-# vector memory beside the blocks that come and go.
-_MOST_ELEMENTS = 1 << 17
-# Blocks of one number a program are vectors of at least this length.
-_LEAST_ROWS, _MOST_ROWS = 8, 256
+# Fewer programs than sublanes are not worth a step of several.
+_LEAST_ROWS = 8
 # The first axis that counts steps, where coordinates are taken apart; behind all coordinates.
 _STEPS = 64
 
@@ -38,7 +37,8 @@ class Plan:
 def plan_of(
     module: Module,
     analysis: Analysis,
-    names: Mapping[Variable, str],
+    room: Room,
+    names: Mapping[Variable, str] = MappingProxyType({}),
     single: Set[Variable] = frozenset(),
 ) -> Plan:
     """Decides how many programs a step computes.
@@ -46,12 +46,13 @@ def plan_of(
     Args:
       module: the kernel.
       analysis: its accesses.
+      room: how large a step may be.
       names: what coordinates are called, where it is not what they are.
       single: coordinates of which a step has one program in any case.
     """
     coordinates = _coordinates(analysis)
     ordered = outermost_first(analysis.accesses, coordinates)
-    many = _many(module, [each for each in ordered if each not in single])
+    many = _many(module, [each for each in ordered if each not in single], room)
     grid: dict[Variable, int] = {}
     called: dict[Variable, str] = {}
     programs: dict[Variable, BatchAxis | Term | Tiled] = {}
@@ -85,7 +86,9 @@ def _coordinates(analysis: Analysis) -> Sequence[Digit | ProgramId]:
     ]
 
 
-def _many(module: Module, ordered: Sequence[Digit | ProgramId]) -> dict[Digit | ProgramId, int]:
+def _many(
+    module: Module, ordered: Sequence[Digit | ProgramId], room: Room
+) -> dict[Digit | ProgramId, int]:
     """Of how many programs along one coordinate a step is made; none for kernels of products."""
     if not ordered or any(op.name == "tt.dot" for op in walk(module.kernel.body)):
         return {}
@@ -94,7 +97,7 @@ def _many(module: Module, ordered: Sequence[Digit | ProgramId]) -> dict[Digit | 
         default=1,
     )
     last = ordered[-1]
-    rows = min(_MOST_ROWS, _MOST_ELEMENTS // largest)
+    rows = min(room.programs, room.elements // largest)
     if last.extent <= rows:
         return {last: last.extent}
     rows = 1 << max(0, rows.bit_length() - 1)
