@@ -9,8 +9,16 @@ from kernel_builder import F32_POINTER, Kernel, array, launch
 from reading import indices, kinds, limits
 from translators.access.classify import AccessClass
 from translators.access.division import maximum, minimum
-from translators.access.expression import Affine, Leaf, ProgramId, constant, evaluate, of
-from translators.access.parts import parts_of
+from translators.access.expression import (
+    Affine,
+    Interval,
+    Leaf,
+    ProgramId,
+    constant,
+    evaluate,
+    of,
+)
+from translators.access.parts import bounds_of, parts_of
 
 ONE, OTHER = (of(ProgramId(axis=axis, extent=9)) for axis in range(2))
 
@@ -51,6 +59,21 @@ def test_the_parts_hold_together_just_where_the_whole_does(expression: Affine, c
 
         together = all(evaluate(part, number) >= 0 for part in parts)
         assert together == (evaluate(expression, number) >= 0)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (least(ONE.times(4).plus(4), constant(21)) - ONE.times(4), Interval(-11, 4)),
+        (ONE.times(4) - least(ONE.times(4).plus(4), constant(21)), Interval(-4, 11)),
+        (greatest(ONE, OTHER) - ONE, Interval(0, 8)),
+        (ONE - OTHER, Interval(-8, 8)),
+    ],
+)
+def test_bounds_see_what_operands_and_the_rest_have_in_common(
+    expression: Affine, expected: Interval
+) -> None:
+    assert bounds_of(expression) == expected
 
 
 def test_more_parts_than_are_worth_their_time_stay_together() -> None:

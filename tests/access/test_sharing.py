@@ -2,6 +2,7 @@
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from kernel_builder import F32_POINTER, Kernel, array, launch
 
@@ -55,6 +56,47 @@ def test_lanes_that_the_mask_leaves_out_touch_nothing():
     module = kernel.done()
     masked = analyze(module, launch(module, 4, x=array("x", 40)))
     assert conflict_between_programs(masked) is None
+
+
+def rows_in_blocks(rows, each, programs, columns=8):
+    """Each program doubles `each` rows in place, the last ones fewer: as norms do backwards."""
+    kernel = Kernel(x=F32_POINTER)
+    first = kernel.mul(kernel.pid(0), each)
+    end = kernel.minimum(kernel.add(first, each), rows)
+
+    def body(row, carried):
+        place = kernel.add(kernel.mul(row, columns), kernel.arange(columns))
+        value = kernel.load(kernel.point(kernel["x"], place))
+        twice = kernel.builder.value("arith.addf", value, value)
+        kernel.store(kernel.point(kernel["x"], place), twice)
+        return ()
+
+    kernel.loop(first, end, 1, (), body)
+    module = kernel.done()
+    verify(module)
+    return analyze(module, launch(module, programs, x=array("x", rows, columns)))
+
+
+@pytest.mark.parametrize(("rows", "each", "programs"), [(21, 4, 6), (21, 4, 8), (5, 1, 8)])
+def test_iterations_that_a_loop_does_not_have_touch_nothing(rows, each, programs):
+    assert conflict_between_programs(rows_in_blocks(rows, each, programs)) is None
+
+
+def test_rows_that_two_programs_take_are_a_conflict():
+    kernel = Kernel(x=F32_POINTER)
+    first = kernel.mul(kernel.pid(0), 3)
+
+    def body(row, carried):
+        pointer = kernel.point(kernel["x"], kernel.add(kernel.mul(row, 8), kernel.arange(8)))
+        kernel.store(pointer, kernel.load(pointer))
+        return ()
+
+    kernel.loop(first, kernel.minimum(kernel.add(first, 4), 20), 1, (), body)
+    module = kernel.done()
+    analysis = analyze(module, launch(module, 5, x=array("x", 20, 8)))
+    found = conflict_between_programs(analysis)
+    assert found is not None
+    assert found.known
 
 
 def test_additions_do_not_count_against_one_another():

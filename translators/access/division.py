@@ -16,6 +16,7 @@ from translators.access.expression import (
     text_of,
     total,
 )
+from translators.access.parts import bounds_of
 from translators.graph.location import SourceLocation
 
 # Nesting beyond this is no index that a person wrote; it bounds the work on hostile input.
@@ -117,24 +118,24 @@ def _divide_symbolically(
 
 def minimum(left: Affine, right: Affine, source: Source = NOWHERE) -> Affine | None:
     """The lesser of two; `None` where it would nest too deeply."""
-    gap = (left - right).interval
+    gap = bounds_of(left - right)
     if gap.high <= 0:
         return left
     if gap.low >= 0:
         return right
-    one, two = left.interval, right.interval
+    one, two = bounds_of(left), bounds_of(right)
     interval = Interval(min(one.low, two.low), min(one.high, two.high))
     return _derive(Derivation.MINIMUM, left, right, interval, source)
 
 
 def maximum(left: Affine, right: Affine, source: Source = NOWHERE) -> Affine | None:
     """The greater of two; `None` where it would nest too deeply."""
-    gap = (left - right).interval
+    gap = bounds_of(left - right)
     if gap.high <= 0:
         return right
     if gap.low >= 0:
         return left
-    one, two = left.interval, right.interval
+    one, two = bounds_of(left), bounds_of(right)
     interval = Interval(max(one.low, two.low), max(one.high, two.high))
     return _derive(Derivation.MAXIMUM, left, right, interval, source)
 

@@ -14,6 +14,7 @@ from translators.access.expression import (
     of,
 )
 from translators.access.knowledge import Knowledge
+from translators.access.parts import bounds_of
 from translators.access.states import (
     Assumption,
     Assumptions,
@@ -72,9 +73,9 @@ def loop_of(op: Op, number: int, known: Knowledge) -> tuple[Loop, Assumptions] |
     trips = None if pair is None else maximum(pair[0], constant(0))
     if trips is not None:
         trips = known.laid_out(trips)
-    most = -(-span.interval.high // stride)
+    most = -(-bounds_of(span).high // stride)
     if trips is not None:
-        most = min(most, trips.interval.high)
+        most = min(most, bounds_of(trips).high)
     iteration = Iteration(loop=number, extent=max(1, most), fixed=not depends_on_data(span))
     loop = Loop(
         number=number,

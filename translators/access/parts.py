@@ -4,7 +4,7 @@
 an index what the whole hides: which of them is the edge of an array, which one always holds.
 """
 
-from translators.access.expression import Affine, Derivation, Derived, of
+from translators.access.expression import Affine, Derivation, Derived, Interval, of
 
 # A mask has one or two of them; more parts than this are no longer worth their time.
 _MOST = 8
@@ -24,6 +24,19 @@ def parts_of(expression: Affine) -> tuple[Affine, ...]:
         else:
             waiting += reversed(pair)
     return tuple(dict.fromkeys(found))
+
+
+def bounds_of(expression: Affine) -> Interval:
+    """Between what an expression lies, where the operands of its choices are not taken alone.
+
+    `min(i + 8, 50) - i` is at most 8, though neither the choice nor `i` says so.
+    """
+    whole = expression.interval
+    least = [each.interval for each in parts_of(expression)]
+    greatest = [each.interval.scaled(-1) for each in parts_of(expression.times(-1))]
+    low = max(whole.low, min(each.low for each in least), *(each.low for each in greatest))
+    high = min(whole.high, *(each.high for each in least), max(each.high for each in greatest))
+    return Interval(low, high)
 
 
 def _pair(expression: Affine) -> tuple[Affine, Affine] | None:

@@ -128,6 +128,7 @@ def _touched(analysis: Analysis, access: Access) -> tuple[Array, Array, Array] |
     conditions = [*_conditions(access.guard)]
     if access.mask is not None:
         conditions += _conditions(access.mask)
+    conditions += _within_loops(analysis, access)
     expressions = [access.pointer.offset, *conditions]
     if any(isinstance(leaf, Symbol) for leaf in leaves(access.pointer.offset)):
         return None
@@ -183,6 +184,19 @@ def _conditions(mask: Mask) -> Iterator[Affine]:
         yield bound.comparison.expression
     for predicate in mask.predicates:
         yield predicate.expression
+
+
+def _within_loops(analysis: Analysis, access: Access) -> Iterator[Affine]:
+    """What is at least zero in the iterations that the loops around an access have."""
+    assert isinstance(access.pointer, Pointer)
+    moving = set(leaves(access.pointer.offset))
+    for number in access.loops:
+        loop = analysis.loops.get(number)
+        if loop is None:
+            continue
+        last = loop.upper.plus(-1)
+        # Of a loop that does not move the access only matters whether it is come to.
+        yield last - (loop.counter if loop.iteration in moving else loop.lower)
 
 
 def _counters(expressions: Iterable[Affine], access: Access) -> list[Lane | Iteration]:
