@@ -112,7 +112,7 @@ class Writer:
         finally:
             self._block = outer
             self._open.pop()
-            for block, length in zip(self._open, lengths, strict=True):
+            for block, length in zip(self._open, lengths, strict=False):
                 del block[length:]
             self._used, self.helpers = used, helpers
             self._homes, self._hoisted = homes, hoisted

@@ -15,6 +15,7 @@ from translators.emit.layout import laid_out
 
 Number: TypeAlias = int | float
 
+_PALLAS = "from jax.experimental import pallas as pl"
 _SLOT = "number "  # no name of Python's
 _INDENT = "    "
 
@@ -61,6 +62,11 @@ class Template:
     numbers: tuple[Number, ...]
     names: frozenset[str]
     lines: tuple[Line, ...]
+
+    @property
+    def is_pallas(self) -> bool:
+        """Whether the text imports Pallas, under the name `pl`."""
+        return _PALLAS in self.head.splitlines()
 
     def body(
         self, written: Sequence[Formula | Number], names: Mapping[Factor, str]

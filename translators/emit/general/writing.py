@@ -2,6 +2,7 @@
 
 import keyword
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import indent
@@ -15,6 +16,8 @@ LARGEST = "2**30"
 # Stands for the name of an array, among those of sizes.
 _ARRAY = Factor(())
 _INDENT = "    "
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_NAMED = re.compile(r"(\w+(?:, \w+)*) = (.*)")
 # What a function for one launch says of it.
 _MADE_FOR = re.compile(r"^ *Made for .*?\n\n", re.MULTILINE | re.DOTALL)
 
@@ -74,10 +77,12 @@ class General:
         names = _names(self)
         lines = [head.head, *laid_out(head.header, "")]
         lines += indent(f'"""{self._docstring(names)}"""', _INDENT).splitlines()
-        for each in (*self._sizes(names), *self._checks(names), *self._counts(names)):
+        body = list(head.body(self.written, names))
+        front = [*self._sizes(names), *self._checks(names), *self._counts(names)]
+        for each in _without_unused(front, body):
             depth = len(each) - len(each.lstrip())
             lines += laid_out(each.lstrip(), _INDENT + " " * depth)
-        return "\n".join([*lines, *head.body(self.written, names), ""])
+        return "\n".join([*lines, *body, ""])
 
     def _docstring(self, names: Mapping[Factor, str]) -> str:
         told = {**names, **_in_words(names)}
@@ -140,10 +145,10 @@ class General:
         yield f'        raise ValueError("arrays must have from 1 to {LARGEST} elements")'
 
     def _counts(self, names: Mapping[Factor, str]) -> Iterator[str]:
-        """The counts of blocks."""
-        inline = _inline(names)
+        """The counts of blocks that have a name."""
         for factor in _counted(self):
-            yield f"{names[factor]} = {inline[factor]}"
+            if factor not in _written_out(self):
+                yield f"{names[factor]} = {_divided(factor, names, self.template.is_pallas)}"
 
 
 def _names(general: General) -> dict[Factor, str]:
@@ -165,6 +170,9 @@ def _names(general: General) -> dict[Factor, str]:
         stem = f"{name}_size" if name in used else name
         names[Factor((name,))] = fresh(stem)
     for factor in _counted(general):
+        if factor in _written_out(general):
+            names[factor] = _divided(factor, names, True)
+            continue
         stem = "_".join(each for each in factor.sizes if each in general.bounds)
         names[factor] = fresh(f"{stem}_blocks")
     formulas = [each for each in general.written if isinstance(each, Formula)]
@@ -183,8 +191,19 @@ def _counted(general: General) -> list[Factor]:
     return sorted({each for one in formulas for each in one.factors if each.counts_blocks})
 
 
-def _divided(factor: Factor, names: Mapping[Factor, str]) -> str:
+def _written_out(general: General) -> set[Factor]:
+    """The counts of blocks that are as long as their names: those of Pallas that occur once."""
+    if not general.template.is_pallas:
+        return set()
+    formulas = [each for each in general.written if isinstance(each, Formula)]
+    uses = Counter(factor for each in formulas for factor in each.factors)
+    return {factor for factor, count in uses.items() if factor.counts_blocks and count == 1}
+
+
+def _divided(factor: Factor, names: Mapping[Factor, str], pallas: bool = False) -> str:
     whole = " * ".join(names[Factor((each,))] for each in factor.sizes)
+    if pallas:
+        return f"pl.cdiv({whole}, {factor.divisor})"
     if len(factor.sizes) > 1:
         whole = f"({whole})"
     return f"-(-{whole} // {factor.divisor})"
@@ -203,6 +222,27 @@ def _in_words(names: Mapping[Factor, str]) -> dict[Factor, str]:
             whole = " * ".join(names[Factor((each,))] for each in factor.sizes)
             found[factor] = f"ceil({whole} / {factor.divisor})"
     return found
+
+
+def _without_unused(front: Sequence[str], body: Sequence[str]) -> Iterator[str]:
+    """The lines in front of the body; sizes that nobody asks for with an underscore, or not at all.
+
+    Args:
+      front: lines that give names to sizes, and others.
+      body: what comes behind.
+    """
+    found = [(each, _NAMED.fullmatch(each)) for each in front]
+    others = [each for each, named in found if named is None]
+    others += [named[2] for _, named in found if named is not None]
+    others += [each for each in body if not each.lstrip().startswith("#")]
+    used = {name for each in others for name in _NAME.findall(each)}
+    for line, named in found:
+        if named is None:
+            yield line
+            continue
+        new = [each if each in used else f"_{each}" for each in named[1].split(", ")]
+        if len(new) > 1 or new[0] in used:
+            yield f"{', '.join(new)} = {named[2]}"
 
 
 def _tupled(parts: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ from translators.emit.terms import PointerTerm, Term, constant, dtype, is_wide
 from translators.emit.tiles import unviewed, view
 from translators.emit.writer import Writer
 from translators.graph.errors import GraphError
-from translators.graph.graph import Module
+from translators.graph.graph import Module, users
 from translators.graph.types import I32, I64, PointerType, element_of
 
 # Ops that touch memory and have no form on windows.
@@ -180,6 +180,8 @@ class _Maker:
             number = int(fact.value)
             narrow = element == I64 and I32.smallest <= number <= I32.largest
             e.put(value, constant(number, I32 if narrow else element))
+            return
+        if value not in users(self._module.kernel.body):
             return
         if is_wide(element):
             raise GraphError(

@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from translators.emit.emission import UnsupportedError
 from translators.emit.pallas.elements.held_types import held_type
 from translators.graph.graph import AttributeValue, Op, Region, Value, make_op
+from translators.graph.numerics import to_float
 from translators.graph.types import (
     F16,
     F32,
@@ -14,6 +17,7 @@ from translators.graph.types import (
     ElementType,
     FloatType,
     IntType,
+    Number,
     Type,
     element_of,
     shape_of,
@@ -74,7 +78,9 @@ class Site:
 
     # Ops in its place
 
-    def copy(self, operands: Sequence[Value], types: Sequence[Type], **changes: AttributeValue) -> Op:
+    def copy(
+        self, operands: Sequence[Value], types: Sequence[Type], **changes: AttributeValue
+    ) -> Op:
         """The op itself with other operands and result types."""
         made = make_op(
             self.op.name,
@@ -133,10 +139,11 @@ class Site:
             return value
         type_ = with_element(value.type, element)
         owner = value.owner
-        if isinstance(owner, Op) and owner.name == "arith.constant" and source != I1:
-            return self.make("arith.constant", (), type_, owner.attributes)
+        if isinstance(owner, Op) and owner.name == "arith.constant" and element != I1:
+            number = converted(owner.attributes["value"], element)
+            return self.make("arith.constant", (), type_, {"value": number})
         if element == I1:
-            return self.compared("ne", value, 0)
+            return self.compared("ne", self.cast(value, I32), 0)
         if source == I1:
             return self.make("arith.extui", (value,), type_)
         if isinstance(element, IntType):
@@ -156,10 +163,7 @@ class Site:
         """A value that the result's type has, as the result is held."""
         element = element_of(self.result_types[index])
         assert element is not None
-        found = self.cast(value, element)
-        if self.given(index) == F16:
-            self.forms.halves.add(found)
-        return found
+        return self.cast(value, element)
 
     def from_memory(self, value: Value, index: int = 0) -> Value:
         """The same, of a value in the type that memory has."""
@@ -182,8 +186,12 @@ class Site:
             value = self.cast(value, F32)
         if element == F32 or (element == F16 and value in self.forms.halves):
             return value
-        type_ = with_element(value.type, element)
-        narrow = self.make("tt.fp_to_fp", (value,), type_, {"rounding": rounding})
+        owner = value.owner
+        if isinstance(owner, Op) and owner.name == "arith.constant" and rounding == "rtne":
+            narrow = self.cast(value, element)
+        else:
+            type_ = with_element(value.type, element)
+            narrow = self.make("tt.fp_to_fp", (value,), type_, {"rounding": rounding})
         return self.held(narrow, index) if element == F16 else self.from_memory(narrow, index)
 
     def wrapped(self, value: Value, index: int = 0) -> Value:
@@ -210,6 +218,21 @@ class Site:
         return with_element(self.op.results[index].type, element)
 
 
+def converted(value: AttributeValue, element: ElementType) -> AttributeValue:
+    """Numbers as another type has them, rounded or wrapped around."""
+    if isinstance(value, tuple):
+        return tuple(_number(each, element) for each in value)
+    assert not isinstance(value, str)
+    return _number(value, element)
+
+
+def _number(value: Number, element: ElementType) -> Number:
+    if isinstance(element, IntType):
+        return element.wrap(int(value))
+    assert isinstance(element, FloatType)
+    return float(to_float(np.asarray(value, np.float64), element))
+
+
 def single(type_: Type) -> ElementType:
     """What one element of a type is held as by itself."""
     element = element_of(type_)
@@ -217,13 +240,3 @@ def single(type_: Type) -> ElementType:
     found = element_of(held_type(element))
     assert found is not None
     return found
-
-
-def is_single(value: Value) -> bool:
-    """Whether a value is one number."""
-    return not shape_of(value.type)
-
-
-def wide(value: Value) -> bool:
-    """Whether a value is held in 32 bits of integers."""
-    return element_of(value.type) == I32
