@@ -1,7 +1,8 @@
 """A kernel and a launch of it, translated: graph, accesses and emitted function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -58,22 +59,34 @@ Target: TypeAlias = Literal["auto", "jax", "pallas"]
 """What to write: JAX, a kernel in Pallas, or the latter where it can be."""
 
 
-def translate(kernel: Any, launch: Launch, emit: Target = "jax") -> Translation:
+def translate(
+    kernel: Any,
+    launch: Launch,
+    emit: Target = "jax",
+    blocks: Mapping[str, int] = MappingProxyType({}),
+) -> Translation:
     """Translates a jitted function for a launch.
 
     Args:
       kernel: the jitted function.
       launch: what it is specialised on.
       emit: what to write.
+      blocks: how long the blocks of a kernel in Pallas are, by the name of the dimension; as
+        suits where not given.
 
     Raises:
       InputError: part of the kernel has no faithful translation; at the kernel's line.
     """
     module = kernel_graph(kernel, launch)
-    return translate_module(module, launch, emit)
+    return translate_module(module, launch, emit, blocks)
 
 
-def translate_module(module: Module, launch: Launch, emit: Target = "jax") -> Translation:
+def translate_module(
+    module: Module,
+    launch: Launch,
+    emit: Target = "jax",
+    blocks: Mapping[str, int] = MappingProxyType({}),
+) -> Translation:
     """Translates a verified graph, whose kernel takes what `kernel_parameters` lists.
 
     Raises:
@@ -83,17 +96,21 @@ def translate_module(module: Module, launch: Launch, emit: Target = "jax") -> Tr
     apart = unshared(module)
     analysis = analyze(apart, specialization(module, launch))
     refuse_overlaps(analysis, launch)
-    placed, function = _emitted(apart, analysis, facts, emit)
+    placed, function = _emitted(apart, analysis, facts, emit, blocks)
     return Translation(launch=launch, module=module, analysis=placed, function=function)
 
 
 def _emitted(
-    module: Module, analysis: Analysis, facts: list[ArgumentFact], emit: Target
+    module: Module,
+    analysis: Analysis,
+    facts: list[ArgumentFact],
+    emit: Target,
+    blocks: Mapping[str, int],
 ) -> tuple[Analysis, JaxFunction]:
     if emit == "jax":
         return emit_kernel(module, analysis, facts)
     try:
-        return emit_pallas_kernel(module, analysis, facts)
+        return emit_pallas_kernel(module, analysis, facts, blocks)
     except GraphError as error:
         if emit == "pallas":
             raise

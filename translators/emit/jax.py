@@ -27,6 +27,7 @@ from translators.emit.cycles import Body, Counted, cycle
 from translators.emit.driving import drive, run
 from translators.emit.emission import Emission, Enter, Note, Rule, Steps
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
+from translators.emit.pallas.lengths import BlockLength
 from translators.emit.pointers import pointee_of
 from translators.emit.preamble import HELPERS
 from translators.emit.python_file import python_file
@@ -70,6 +71,7 @@ class JaxFunction:
       wide: whether it needs 64-bit types, which JAX has to be told to enable.
       notes: what its owner should know.
       pallas: whether it is a kernel in Pallas; it then takes `interpret` too, as `pallas_call`.
+      blocks: the dimensions that such a kernel goes along in blocks.
     """
 
     name: str
@@ -80,6 +82,7 @@ class JaxFunction:
     wide: bool
     notes: tuple[Note, ...]
     pallas: bool = False
+    blocks: tuple[BlockLength, ...] = ()
 
 
 def emit_jax(

@@ -1,7 +1,8 @@
 """The way from a kernel to a function that calls a Pallas kernel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from translators.access.analysis import Analysis, analyze
 from translators.access.expression import ProgramId, Variable
@@ -14,12 +15,16 @@ from translators.emit.ordering import why_ordered
 from translators.emit.pallas.blocks import Room, chooser
 from translators.emit.pallas.folding import folded, has_rows
 from translators.emit.pallas.function import TooLargeError, emit_pallas
+from translators.emit.pallas.lengths import Lengths
 from translators.emit.pallas.plan import plan_of
 from translators.graph.graph import Module
 
 
 def emit_pallas_kernel(
-    module: Module, analysis: Analysis, arguments: Sequence[ArgumentFact]
+    module: Module,
+    analysis: Analysis,
+    arguments: Sequence[ArgumentFact],
+    blocks: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[Analysis, JaxFunction]:
     """Writes a kernel as a Pallas kernel for TPU.
 
@@ -27,6 +32,7 @@ def emit_pallas_kernel(
       module: the kernel, as `unshared` gives it.
       analysis: its accesses, in terms of program ids.
       arguments: one fact for each of the kernel's arguments.
+      blocks: how long blocks are to be, by the name of the dimension; as suits where not given.
 
     Returns:
       The accesses in the terms in which they were emitted, and the function.
@@ -43,21 +49,28 @@ def emit_pallas_kernel(
     placed = analyze(module, analysis.launch, program_axes(analysis))
     room = Room()
     while True:
+        lengths = Lengths(asked=blocks, location=module.kernel.location)
         try:
-            return placed, _with_room(module, placed, arguments, room)
+            function = _with_room(module, placed, arguments, room, lengths)
+            return placed, replace(function, blocks=lengths.found)
         except TooLargeError:
-            if room.least:
+            if room.least or lengths.settled:
                 raise
             room = room.half
 
 
 def _with_room(
-    module: Module, placed: Analysis, arguments: Sequence[ArgumentFact], room: Room
+    module: Module,
+    placed: Analysis,
+    arguments: Sequence[ArgumentFact],
+    room: Room,
+    lengths: Lengths,
 ) -> JaxFunction:
     """The function with blocks of at most a size."""
-    merged = merge_programs(module, placed, chooser(module, room))
+    merged = merge_programs(module, placed, lengths.chooser(chooser(module, room)))
     if merged is None:
-        return emit_pallas(module, placed, arguments, plan_of(module, placed, room))
+        lengths.merged.clear()
+        return emit_pallas(module, placed, arguments, plan_of(module, placed, room, lengths))
     axes = [ProgramId(axis=axis, extent=merged.grid[axis]) for axis in range(len(merged.names))]
     names: dict[Variable, str] = dict(zip(axes, merged.names, strict=True))
     steps = set(axes[len(axes) - merged.steps :])
@@ -66,8 +79,8 @@ def _with_room(
     if flat is not None:
         fewer = analyze(flat, launch)
         if has_rows(fewer):
-            plan = plan_of(flat, fewer, room, names, steps)
+            plan = plan_of(flat, fewer, room, lengths, names, steps)
             return emit_pallas(flat, fewer, arguments, plan)
     fewer = analyze(merged.module, launch)
-    plan = plan_of(merged.module, fewer, room, names, steps)
+    plan = plan_of(merged.module, fewer, room, lengths, names, steps)
     return emit_pallas(merged.module, fewer, arguments, plan)

@@ -9,6 +9,7 @@ from translators.access.analysis import Analysis
 from translators.access.expression import Digit, ProgramId, Variable
 from translators.emit.axis_order import outermost_first
 from translators.emit.pallas.blocks import Room
+from translators.emit.pallas.lengths import Lengths
 from translators.emit.terms import BatchAxis, Term, Tiled
 from translators.graph.graph import Module, walk
 from translators.graph.types import I32, shape_of
@@ -38,6 +39,7 @@ def plan_of(
     module: Module,
     analysis: Analysis,
     room: Room,
+    lengths: Lengths,
     names: Mapping[Variable, str] = MappingProxyType({}),
     single: Set[Variable] = frozenset(),
 ) -> Plan:
@@ -47,12 +49,16 @@ def plan_of(
       module: the kernel.
       analysis: its accesses.
       room: how large a step may be.
+      lengths: how many programs a step has where that is asked for.
       names: what coordinates are called, where it is not what they are.
       single: coordinates of which a step has one program in any case.
     """
     coordinates = _coordinates(analysis)
     ordered = outermost_first(analysis.accesses, coordinates)
-    many = _many(module, [each for each in ordered if each not in single], room)
+    many = {
+        each: lengths.programs(names.get(each, str(each)), rows, each.extent)
+        for each, rows in _many(module, [e for e in ordered if e not in single], room).items()
+    }
     grid: dict[Variable, int] = {}
     called: dict[Variable, str] = {}
     programs: dict[Variable, BatchAxis | Term | Tiled] = {}
