@@ -1,0 +1,1 @@
+"""Schedules of libtpu: reading them and running their scalar code."""
