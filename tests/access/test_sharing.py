@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from kernel_builder import F32_POINTER, Kernel, array, launch
+from kernel_builder import F32_POINTER, I32_POINTER, Kernel, array, launch
 
 from translators.access.analysis import analyze
 from translators.access.sharing import conflict_between_programs
@@ -125,6 +125,19 @@ def test_an_index_from_data_is_not_ruled_out():
     found = conflict_between_programs(analysis)
     assert found is not None
     assert not found.known
+
+
+def test_what_is_known_comes_before_what_data_decide():
+    kernel = Kernel(x=F32_POINTER, index=I32_POINTER)
+    number = kernel.load(kernel.point(kernel["index"], kernel.pid(0)))
+    lane = kernel.load(kernel.point(kernel["x"], number))
+    kernel.store(kernel.point(kernel["x"], kernel.pid(0)), lane)
+    kernel.store(kernel.point(kernel["x"], kernel.add(kernel.pid(0), 1)), lane)
+    module = kernel.done()
+    analysis = analyze(module, launch(module, 4, x=array("x", 8), index=array("index", 4)))
+    found = conflict_between_programs(analysis)
+    assert found is not None
+    assert found.known
 
 
 STEPS = st.sampled_from([0, 4, 6, 8, 12])

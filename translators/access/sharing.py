@@ -57,9 +57,10 @@ class Conflict:
 def conflict_between_programs(
     analysis: Analysis, aliases: Mapping[int, int] | None = None
 ) -> Conflict | None:
-    """The first pair of ops that makes the order of programs matter; `None` if there is none.
+    """A pair of ops that makes the order of programs matter; `None` if there is none.
 
-    That one op writes an element twice is no such pair: the later program's write counts.
+    That one op writes an element twice is no such pair: the later program's write counts. A pair
+    of which that is known comes before those of which data decide it.
 
     Args:
       analysis: of a kernel in terms of program ids.
@@ -73,11 +74,13 @@ def conflict_between_programs(
             continue  # of pointers into one array or another, each is looked at where it is made
         buffer = (aliases or {}).get(access.pointer.argument, access.pointer.argument)
         by_buffer.setdefault(buffer, []).append(access)
+    open_question = None
     for buffer, accesses in by_buffer.items():
         found = _conflict(analysis, buffer, accesses)
-        if found is not None:
+        if found is not None and found.known:
             return found
-    return None
+        open_question = open_question or found
+    return open_question
 
 
 def _conflict(analysis: Analysis, buffer: int, accesses: Sequence[Access]) -> Conflict | None:
@@ -86,6 +89,7 @@ def _conflict(analysis: Analysis, buffer: int, accesses: Sequence[Access]) -> Co
         return None
     if max(analysis.launch.grid) == 1:
         return None
+    open_question = None
     listed: dict[int, tuple[Array, Array, Array] | None] = {}
     for write in writes:
         for other in accesses:
@@ -95,11 +99,17 @@ def _conflict(analysis: Analysis, buffer: int, accesses: Sequence[Access]) -> Co
                 if each.number not in listed:
                     listed[each.number] = _touched(analysis, each)
             one, two = listed[write.number], listed[other.number]
+            found = Conflict(
+                write=write.op,
+                other=other.op,
+                buffer=buffer,
+                known=one is not None and two is not None,
+            )
             if one is None or two is None:
-                return Conflict(write=write.op, other=other.op, buffer=buffer, known=False)
-            if _meet(one, two):
-                return Conflict(write=write.op, other=other.op, buffer=buffer, known=True)
-    return None
+                open_question = open_question or found
+            elif _meet(one, two):
+                return found
+    return open_question
 
 
 def _adds(access: Access) -> bool:

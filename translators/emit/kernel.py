@@ -9,7 +9,7 @@ from translators.emit.affine import TableError
 from translators.emit.facts import ArgumentFact, ArrayFact
 from translators.emit.jax import JaxFunction, emit_jax
 from translators.emit.merging import merge_programs
-from translators.emit.ordering import why_ordered
+from translators.emit.ordering import program_order
 from translators.graph.graph import Module
 
 
@@ -32,9 +32,19 @@ def emit_kernel(
     aliases = {
         index: fact.alias for index, fact in enumerate(arguments) if isinstance(fact, ArrayFact)
     }
-    ordered = why_ordered(module, analysis, aliases)
+    ordered, unordered = program_order(module, analysis, aliases)
     if ordered is not None:
         return analysis, emit_jax(module, analysis, arguments, ordered=ordered)
+    placed, function = _at_once(module, analysis, arguments)
+    if unordered is not None:
+        function = replace(function, notes=(unordered, *function.notes))
+    return placed, function
+
+
+def _at_once(
+    module: Module, analysis: Analysis, arguments: Sequence[ArgumentFact]
+) -> tuple[Analysis, JaxFunction]:
+    """The function in which all programs take each op together."""
     placed = analyze(module, analysis.launch, program_axes(analysis))
     merged = merge_programs(module, placed)
     try:
