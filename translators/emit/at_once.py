@@ -111,6 +111,9 @@ def at_once(
         return False
     if not carried and not stores(region):
         return False
+    if e.blocked and not any(each.name == "tt.dot" for each in walk(region)):
+        # Blocks are read where they are used; only products want them whole.
+        return False
     saved = e.buffers.snapshot()
     results: dict[int, Term] = {}
     block: list[Statement] = []

@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 from translators.emit.emission import Emission, Rule
 from translators.emit.operands import already_known, not_negative, operands_of
-from translators.emit.terms import PointerTerm, dtype, literal, typed, unsigned
+from translators.emit.terms import PointerTerm, constant, dtype, literal, typed, unsigned
 from translators.graph.graph import Op
-from translators.graph.types import I1, FloatType, IntType
+from translators.graph.types import I1, FloatType, IntType, shape_of
 
 
 def _cast(e: Emission, op: Op) -> None:
@@ -16,6 +16,11 @@ def _cast(e: Emission, op: Op) -> None:
         return
     (term,) = operands_of(e, op)
     source, target = term.element, e.element(op.result)
+    if op.name == "arith.sitofp" and source != I1 and term.number is not None:
+        assert isinstance(target, FloatType)
+        if abs(term.number) <= 1 << target.precision:
+            e.put(op.result, constant(float(term.number), target, shape_of(op.result.type)))
+            return
     text = typed(term)
     match op.name:
         case "arith.extsi" if source == I1:

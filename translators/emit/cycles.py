@@ -170,6 +170,8 @@ def cycle(
     e.writer.define(function, parameters, statements, _packed(back))
     hints_of = [*names, *_array_names(e, changed)] or [""]
     results = _called(e, function, header, start, hints_of)
+    if not changed:
+        results = results[: len(carried)]
     for key, name in zip(changed, results[len(carried) :], strict=True):
         state = e.buffers.states[key]
         state.name, state.written = name, True

@@ -29,7 +29,7 @@ def finished(
     drop_unused(block, set(names_in(returns)))
     _inline(block, returns, stems)
     used = names_in(returns).union(
-        *(names_in(f"{each.text} {each.returns}") for each in every(block))
+        *(names_in(f"{each.text} {each.returns} {each.decorator}") for each in every(block))
     )
     given = {name for each in every(block) for name in each.targets}
     free = used - given
@@ -66,7 +66,7 @@ def drop_unused(block: list[Statement], needed: set[str]) -> None:
         if statement.body is None:
             needed |= names_in(statement.text)
         else:
-            needed |= names_in(statement.returns)
+            needed |= names_in(f"{statement.returns} {statement.decorator}")
             pending.append((statement.body, len(statement.body) - 1))
 
 
@@ -162,6 +162,7 @@ def _renamed(block: list[Statement], returns: str, stems: Mapping[str, str], kep
     for statement in every(block):
         statement.targets = tuple(new.get(each, each) for each in statement.targets)
         statement.text, statement.returns = put(statement.text), put(statement.returns)
+        statement.decorator = put(statement.decorator)
     return put(returns)
 
 

@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from translators.access.expression import Affine, Variable
+import numpy as np
+
+from translators.access.expression import Affine, Iteration, Variable
 from translators.access.states import Pointer
 from translators.emit.emission import Emission
+from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.windows import Window
 from translators.emit.terms import BatchAxis, Term
 from translators.graph.graph import Op
@@ -87,6 +90,19 @@ class StepEmission(Emission):
     def is_written(self, buffer: int) -> bool:
         """Whether the kernel writes to an array, here or elsewhere."""
         return any(self.aliases.get(each, each) == buffer for each in self.changing)
+
+    def goes_everywhere(self, index: Affine, size: int) -> bool:
+        """Whether the steps and iterations together come to every position below `size`."""
+        counts: dict[Variable, int] = {}
+        for variable, _ in index.terms:
+            if variable in self.grid:
+                counts[variable] = self.grid[variable]
+            elif isinstance(variable, Iteration) and variable.fixed:
+                counts[variable] = variable.extent
+            else:
+                return False
+        places = evaluated(index, steps_of(counts))
+        return bool(np.array_equal(np.unique(places), np.arange(size)))
 
     def window(self, wanted: Window) -> Window:
         """The window for reading, with a name."""

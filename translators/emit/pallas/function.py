@@ -6,9 +6,7 @@ from math import prod
 import numpy as np
 
 from translators.access.analysis import Analysis
-from translators.access.enumeration import Array
 from translators.access.expression import Affine, Derivation, Derived, Variable, derived_in, leaves
-from translators.emit.buffers import Buffers
 from translators.emit.classes import classes_of
 from translators.emit.driving import run
 from translators.emit.emission import UnsupportedError
@@ -18,12 +16,15 @@ from translators.emit.jax import RULES as JAX_RULES
 from translators.emit.jax import JaxFunction
 from translators.emit.pallas import computing, described, reading, writing
 from translators.emit.pallas.closed import needless_bounds
+from translators.emit.pallas.elements import rounding
+from translators.emit.pallas.elements.carriers import Carriers, array_of
 from translators.emit.pallas.emission import CoarserError, StepEmission
 from translators.emit.pallas.layout import joined
+from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
+from translators.emit.pallas.preamble import HELPERS
 from translators.emit.pallas.windows import Cut, Window
 from translators.emit.pointers import pointee_of
-from translators.emit.preamble import HELPERS
 from translators.emit.python_file import python_file
 from translators.emit.statements import Statement, every, names_in
 from translators.emit.terms import PointerTerm, Term, constant, dtype, is_wide
@@ -46,6 +47,7 @@ RULES = {
     **reading.RULES,
     **writing.RULES,
     **described.RULES,
+    **rounding.RULES,
 }
 
 # What the blocks of a step may take of vector memory, each twice: while one is computed on, the
@@ -101,8 +103,8 @@ class _Maker:
         self._plan = plan
         self._writer = Writer(("pl", "pltpu", "interpret"))
         self._name = self._writer.fresh(module.kernel.name)
-        self._numbers: dict[str, tuple[str, ScalarFact]] = {}
-        buffers = Buffers(self._writer)
+        self._numbers: dict[str, tuple[str, ScalarFact, str]] = {}
+        buffers = Carriers(self._writer)
         for index, fact in enumerate(arguments):
             if isinstance(fact, ArrayFact) and fact.alias == index:
                 buffers.add(index, fact, pointee_of(module.kernel.arguments[index].type))
@@ -159,7 +161,7 @@ class _Maker:
         written = list(e.outputs)
         returns = [e.buffers.left(e.buffers.states[key]) for key in written]
         whole = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
-        scalars = dict(self._numbers.values())
+        scalars = {name: fact for name, fact, _ in self._numbers.values()}
         body, free = self._writer.finished(
             whole, [self._name, "interpret", *self._given.values(), *scalars]
         )
@@ -190,7 +192,7 @@ class _Maker:
             )
         name = self._writer.fresh(fact.name)
         reference = self._writer.fresh(f"{fact.name}_ref")
-        self._numbers[reference] = (name, fact)
+        self._numbers[reference] = (name, fact, array_of(name, fact, element))
         text = f"{reference}[0]"
         e.put(value, Term(text=self._writer.assign(text, fact.name), element=element))
 
@@ -270,8 +272,7 @@ class _Maker:
         """References, specifications and arrays of what goes in and out, and what is one array."""
         e = self._emission
         inputs: list[tuple[str, str, str]] = []
-        for reference, (name, fact) in self._numbers.items():
-            array = f"jnp.array([{name}], jnp.{fact.dtype})"
+        for reference, (*_, array) in self._numbers.items():
             inputs.append((reference, "pl.BlockSpec(memory_space=pltpu.SMEM)", array))
         for window in e.windows.values():
             inputs.append((window.reference, self._specification(window), self._operand(window)))
@@ -343,13 +344,13 @@ class _Maker:
         """Whether the steps together write to all blocks of the array."""
         grid = self._plan.grid
         blocks = [-(-each.size // each.block) for each in window.dimensions]
-        variables = list({each: None for index in window.index for each in leaves(index)})
-        counts = [grid[each] for each in variables]
-        box = np.indices(counts).reshape(len(counts), prod(counts))
-        values: dict[Variable, Array] = dict(zip(variables, box, strict=True))
-        place = np.zeros(prod(counts), np.int64)
+        counts: dict[Variable, int] = {
+            leaf: grid[leaf] for index in window.index for leaf in leaves(index)
+        }
+        steps = steps_of(counts)
+        place = np.zeros(prod(counts.values()), np.int64)
         for index, count in zip(window.index, blocks, strict=True):
-            place = place * count + _evaluated(index, values)
+            place = place * count + evaluated(index, steps)
         return len(np.unique(place)) == prod(blocks)
 
     def _bytes(self) -> int:
@@ -443,9 +444,7 @@ class _Maker:
             scalars=used,
             results=results,
             body=body,
-            helpers={
-                each: computing.HELPERS.get(each, HELPERS[each]) for each in self._writer.helpers
-            },
+            helpers={each: HELPERS[each] for each in self._writer.helpers},
             options=[("interpret=False", _INTERPRET)],
         )
         return JaxFunction(
@@ -481,27 +480,3 @@ def _derived(derived: Derived, left: str, right: str) -> str:
             return f"jnp.minimum({left}, {right})"
         case Derivation.MAXIMUM:
             return f"jnp.maximum({left}, {right})"
-
-
-def _evaluated(expression: Affine, values: Mapping[Variable, Array]) -> Array:
-    """The expression for all steps of a grid."""
-    known = dict(values)
-
-    def sum_of(part: Affine) -> Array:
-        found = np.full(1, part.offset, np.int64)
-        for each, factor in part.terms:
-            found = found + known[each] * factor
-        return found
-
-    for derived in derived_in(expression):
-        left, right = sum_of(derived.left), sum_of(derived.right)
-        match derived.derivation:
-            case Derivation.FLOOR_DIVIDE:
-                known[derived] = left // right
-            case Derivation.REMAINDER:
-                known[derived] = left % right
-            case Derivation.MINIMUM:
-                known[derived] = np.minimum(left, right)
-            case Derivation.MAXIMUM:
-                known[derived] = np.maximum(left, right)
-    return sum_of(expression)

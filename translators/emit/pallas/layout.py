@@ -1,12 +1,9 @@
 """Arrays in the form that windows are cut from, and back."""
 
-import re
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-
-# `.reshape(8).reshape`, also where the first is in parentheses.
-_TWICE = re.compile(r"\.reshape\(\(?[\d, -]*\)?\)\)?\.reshape")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +68,24 @@ class Layout:
 
 def joined(text: str) -> str:
     """An expression with one change of shape in the place of two, one after the other."""
-    return _TWICE.sub(".reshape", text)
+    return ast.unparse(_Joiner().visit(ast.parse(text, mode="eval")))
+
+
+class _Joiner(ast.NodeTransformer):
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """A change of shape of what was given another shape before."""
+        self.generic_visit(node)
+        while _is_reshape(node) and _is_reshape(inner := node.func.value):  # type: ignore[attr-defined]
+            node.func.value = inner.func.value  # type: ignore[attr-defined]
+        return node
+
+
+def _is_reshape(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "reshape"
+    )
 
 
 def _reshaped(text: str, before: Sequence[int], after: Sequence[int]) -> str:

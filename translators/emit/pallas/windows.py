@@ -150,7 +150,10 @@ def window_of(
       WindowError: there is no such window.
     """
     natural = [
-        [_Part(part, _cut(part, grid, summed, whole=place in whole)) for part in _rows(span)]
+        [
+            _Part(part, _cut(part, grid, summed, whole=place in whole))
+            for part in _rows(span, summed)
+        ]
         for place, span in enumerate(spans)
     ]
     width = max(8, bit_width(state.element))
@@ -245,10 +248,7 @@ def _apart(span: Span, grid: Mapping[Variable, int]) -> list[_Part] | None:
     if inside + span.length > step or first < 0:
         return None
     count = -(-max(span.dimension.size, span.interval.high + span.length) // step)
-    start = Affine(
-        terms=tuple((variable, factor // step) for variable, factor in span.start.terms),
-        offset=first,
-    )
+    start = replace(_divided(span.start, step), offset=first)
     blocks = replace(
         span,
         dimension=replace(span.dimension, size=count),
@@ -267,47 +267,54 @@ def _apart(span: Span, grid: Mapping[Variable, int]) -> list[_Part] | None:
     return [_Part(blocks, _cut(blocks, grid, frozenset(), whole=False)), _Part(rest, own)]
 
 
-def _rows(span: Span) -> tuple[Span, ...]:
-    """A dimension that is gone through in rows of `LANES` as two: rows, and what is in them."""
-    if len(span.digits) < 2 or span.dimension.size % LANES or not span.start.divisible_by(LANES):
-        return (span,)
-    *outer, inner = span.digits
-    if (inner.extent, inner.period) != (LANES, 1) or outer[-1].period % LANES:
-        return (span,)
-    outer[-1] = replace(outer[-1], period=outer[-1].period // LANES)
-    size = span.dimension.size // LANES
-    terms = tuple((variable, factor // LANES) for variable, factor in span.start.terms)
-    start = Affine(terms=terms, offset=span.start.offset // LANES)
-    rows = replace(
-        span,
-        dimension=replace(span.dimension, size=size),
-        start=start,
-        interval=start.interval,
-        digits=tuple(outer),
-        length=span.length // LANES,
-    )
-    lanes = replace(
-        span,
-        dimension=replace(span.dimension, size=LANES),
-        start=constant(0),
-        interval=constant(0).interval,
-        digits=(inner,),
-        length=LANES,
-    )
-    return (rows, lanes)
+def _rows(span: Span, summed: Set[BatchAxis]) -> tuple[Span, ...]:
+    """A dimension that is gone through row by row as several: rows, and what is in them."""
+    found: list[Span] = []
+    while len(span.digits) > 1 and not is_summed(span, summed):
+        *outer, inner = span.digits
+        width = inner.extent
+        if inner.period != 1 or inner.flipped or outer[-1].period % width:
+            break
+        if not span.start.divisible_by(width) or (span.dimension.size % width and found):
+            break
+        outer[-1] = replace(outer[-1], period=outer[-1].period // width)
+        start = _divided(span.start, width)
+        lanes = replace(
+            span,
+            dimension=replace(span.dimension, size=width),
+            start=constant(0),
+            interval=constant(0).interval,
+            digits=(inner,),
+            length=width,
+        )
+        found.insert(0, lanes)
+        span = replace(
+            span,
+            dimension=replace(span.dimension, size=-(-span.dimension.size // width)),
+            start=start,
+            interval=start.interval,
+            digits=tuple(outer),
+            length=-(-span.length // width),
+        )
+    return (span, *found)
+
+
+def _divided(start: Affine, divisor: int) -> Affine:
+    terms = tuple((variable, factor // divisor) for variable, factor in start.terms)
+    return Affine(terms=terms, offset=start.offset // divisor)
 
 
 def scalars_of(buffer: int, state: BufferState, spans: Sequence[Span]) -> tuple[Window, Affine]:
-    """All of an array in scalar memory, and which element of it an access reads.
+    """All of an array in scalar memory, and which element of it an access goes to.
 
     Raises:
       WindowError: the array is too large, or of another width than 32 bits.
     """
     sizes = [span.dimension.size for span in spans]
     if bit_width(state.element) != 32:
-        raise WindowError(f"it reads single numbers of `{state.element}`")
+        raise WindowError(f"it goes to single numbers of `{state.element}`")
     if prod(sizes) > _MOST_SCALARS:
-        raise WindowError(f"it reads single numbers of an array of {prod(sizes)}")
+        raise WindowError(f"it goes to single numbers of an array of {prod(sizes)}")
     index = constant(0)
     for span, size in zip(spans, sizes, strict=True):
         index = index.times(size) + span.start

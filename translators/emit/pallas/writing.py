@@ -5,6 +5,7 @@ from math import prod
 from types import MappingProxyType
 
 from translators.emit.accesses import edges_only, never
+from translators.emit.affine import affine_term
 from translators.emit.emission import Emission, Rule
 from translators.emit.pallas.emission import StepEmission
 from translators.emit.pallas.reading import (
@@ -15,7 +16,7 @@ from translators.emit.pallas.reading import (
     steps,
     window_for,
 )
-from translators.emit.pallas.windows import Window
+from translators.emit.pallas.windows import Window, WindowError, scalars_of
 from translators.emit.terms import BatchAxis, PointerTerm, Term, Tiled, constant, dtype, typed
 from translators.emit.tiles import in_place
 from translators.emit.tiling import Span, touched, whole_lanes
@@ -113,12 +114,13 @@ def _write(
     condition: Term | None,
 ) -> None:
     """Puts a value where an access goes, for the lanes for which a condition holds."""
+    if not any(span.digits for span in spans):
+        _write_number(e, op, buffer, spans, value, condition)
+        return
     window, seen = window_for(e, op, buffer, spans, written=True)
     local = local_spans(seen)
     index, left, whole = index_of(e, local)
     reference = f"{window.reference}[{'...' if whole else ', '.join(index)}]"
-    if not any(span.digits for span in spans):
-        raise e.refuse(op, f"writes single numbers of `{e.buffers.states[buffer].fact.name}`")
     if condition is not None or not _covers(window, local):
         e.keeps(window)
     value = e.lifted(_as_held(e, value, window), shape)
@@ -131,7 +133,41 @@ def _write(
         raise e.refuse(op, "writes to places with gaps between them")
     if tuple(digit.extent for each in left for digit in each.digits) != lengths:
         text = f"({text}).reshape({', '.join(map(str, lengths))})"
+    if any(each.length > each.dimension.size for each in left):
+        ends = ", ".join(
+            ":" if each.length <= each.dimension.size else f":{each.dimension.size}"
+            for each in left
+        )
+        text = f"({text})[{ends}]"
     e.writer.effect(f"{reference} = {text}")
+    e.begun.add(buffer)
+
+
+def _write_number(
+    e: StepEmission,
+    op: Op,
+    buffer: int,
+    spans: Sequence[Span],
+    value: Term,
+    condition: Term | None,
+) -> None:
+    """Puts a number into an array in scalar memory, all of which is there in every step.
+
+    Raises:
+      UnsupportedError: the array cannot be there, or has numbers that no program writes.
+    """
+    state = e.buffers.states[buffer]
+    try:
+        window, index = scalars_of(buffer, state, spans)
+    except WindowError as error:
+        raise e.refuse(op, f"is no block of `{state.fact.name}`: {error}") from None
+    if condition is not None or not e.goes_everywhere(index, window.sizes[0]):
+        raise e.refuse(op, f"writes some single numbers of `{state.fact.name}`, and leaves others")
+    window = e.output(op, window)
+    value = e.lifted(_as_held(e, value, window), ())
+    if value.shape or not value.bare:
+        value = value.like(e.writer.assign(f"({value.text}).reshape(())"), shape=(), dims=())
+    e.writer.effect(f"{window.reference}[{affine_term(e, index).text}] = {typed(value)}")
     e.begun.add(buffer)
 
 
