@@ -12,7 +12,7 @@ import numpy as np
 
 from translators.access.classify import AccessClass
 from translators.triton.call_text import parse_call
-from translators.verify import backward, gradients, relaunch, rungs
+from translators.verify import backward, gradients, relaunch, rungs, tpu_rungs
 
 TEXT = (Path(__file__).parents[1] / "docs" / "triton2pallas.md").read_text(encoding="utf-8")
 
@@ -29,7 +29,8 @@ def test_every_class_of_access_is_described():
 
 def test_every_rung_is_described_in_its_order():
     assert first_column("rung") == [
-        *(rungs.PROOF, rungs.INTERPRETER, rungs.ORDER, rungs.PADDING, rungs.SPECIALS),
+        *(rungs.PROOF, rungs.PALLAS_PROOF, tpu_rungs.SIMULATOR, tpu_rungs.COMPILER),
+        *(rungs.INTERPRETER, rungs.ORDER, rungs.PADDING, rungs.SPECIALS),
         *(rungs.SCALARS, relaunch.SIZES, relaunch.CONFIGURATIONS),
         *(gradients.GRADIENTS, backward.BACKWARD),
     ]

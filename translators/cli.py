@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from translators.verify.ladder import Settings
 
 _NAME = "triton2pallas"
-_EMITTERS = ("auto", "graph", "jax", "stablehlo", "pallas")
+_EMITTERS = ("auto", "pallas", "jax", "stablehlo", "graph")
+CHIPS = ("v4", "v5e", "v5p", "v6e", "7x")
+"""The TPU generations that can be compiled for."""
 # What the extra `triton` installs.
 _NEEDED = frozenset({"jax", "jaxlib", "ml_dtypes", "numpy", "triton"})
 _LAUNCH_HINT = (
@@ -99,7 +101,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @option_once(
     "--emit",
     type=click.Choice(_EMITTERS),
-    help="What to write (default: auto, which is jax).",
+    help="What to write (default: auto, which is a kernel in Pallas where one can be written, is "
+    "verified and compiles, and else JAX).",
+)
+@click.option(
+    "--block",
+    "blocks",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="How long the blocks of a kernel in Pallas are along a dimension, as rows=256; may be "
+    "repeated.",
+)
+@click.option(
+    "--chip",
+    "chips",
+    multiple=True,
+    type=click.Choice(CHIPS),
+    help="A TPU generation that what is emitted has to compile for; may be repeated (default: "
+    "v5e, v6e and 7x are tried, and Pallas has to compile for the first two).",
 )
 @option_once("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
 @click.option("--explain", is_flag=True, help="Print how each load and store was understood.")
@@ -125,14 +144,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 )
 @click.version_option(__version__, "--version", message="triton2pallas %(version)s")
 def command(path: str, **options: Any) -> int:
-    r"""Translates Triton kernels to JAX or StableHLO, and verifies that they compute the same.
+    r"""Translates Triton kernels to Pallas, JAX or StableHLO, and verifies them.
 
     PATH is a Python file with Triton kernels, or Triton IR (.ttir). A Python file is imported and
     its functions are run, as by any test runner: do not give files that you do not trust. No GPU
     is needed, and kernels are not run on one.
 
     \b
-      triton2pallas add.py --launch 'add(f32[98432], f32[98432])' -o add_jax.py
+      triton2pallas add.py --launch 'add(f32[98432], f32[98432])' -o add_tpu.py
       triton2pallas add.py --kernel add_kernel --arg x=f32[1000] --arg n=1000
                            --constexpr BLOCK=256 --grid 4
 
@@ -166,8 +185,9 @@ def _check_usage(options: dict[str, Any]) -> None:
       click.UsageError: some do.
     """
     explicit = ("kernel", "arguments", "constants", "grid")
-    if options["emit"] == "pallas":
-        raise click.UsageError("`--emit pallas` is not available yet")
+    if options["blocks"] and options["emit"] not in (None, "auto", "pallas"):
+        raise click.UsageError(f"`--emit {options['emit']}` takes no `--block`")
+    _blocks(options)
     if options["tolerance"] is not None and math.isnan(options["tolerance"]):
         raise click.UsageError("`--tolerance` is not a number")
     if options["calls"] and any(options[name] for name in explicit[1:]):
@@ -181,6 +201,25 @@ def _check_usage(options: dict[str, Any]) -> None:
         raise click.UsageError("`--check` writes nothing, so it excludes `--output`")
     if options["no_verify"] and (options["check"] or options["grad"] is not None):
         raise click.UsageError("`--no-verify` excludes `--check` and `--grad`")
+    if options["no_verify"] and options["chips"]:
+        raise click.UsageError("`--no-verify` compiles nothing, so it excludes `--chip`")
+
+
+def _blocks(options: dict[str, Any]) -> dict[str, int]:
+    """The lengths of blocks, by the name of the dimension.
+
+    Raises:
+      click.UsageError: one is not given as it has to be.
+    """
+    found: dict[str, int] = {}
+    for text in options["blocks"]:
+        name, _, number = (part.strip() for part in text.partition("="))
+        if not name.isidentifier() or not number.isdecimal() or int(number) == 0:
+            raise click.UsageError(f"`--block {text}` is not of the form NAME=VALUE, as rows=256")
+        if name in found:
+            raise click.UsageError(f"`--block {name}=...` is given twice")
+        found[name] = int(number)
+    return found
 
 
 def _prepare_environment() -> None:
@@ -281,9 +320,10 @@ def _outcome(
     from translators.command.translating import Wishes, translate_all
 
     progress.update("loading", str(request.path))
-    emit = options["emit"] if options["emit"] not in (None, "auto") else "jax"
+    emit = options["emit"] or "auto"
     wishes = Wishes(
         emit=emit,
+        blocks=_blocks(options),
         explain=options["explain"],
         verify=_settings(options) if verify and not options["no_verify"] else None,
         gradients=options["grad"] is not None,
@@ -298,7 +338,11 @@ def _outcome(
 def _settings(options: dict[str, Any]) -> "Settings":
     from translators.verify.ladder import Settings
 
-    return Settings(seed=options["seed"] or 0, tolerance=options["tolerance"])
+    return Settings(
+        seed=options["seed"] or 0,
+        tolerance=options["tolerance"],
+        chips=tuple(dict.fromkeys(options["chips"])),
+    )
 
 
 def _unusable(request: "Request", options: dict[str, Any], error: Any) -> int:

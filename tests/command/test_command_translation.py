@@ -35,7 +35,7 @@ def test_code_goes_to_standard_output_and_the_report_to_the_other_one(run, kerne
     done = run(kernels, "--launch", ADD)
     assert done.status == 0
     x, y = numbers(300), numbers(300, seed=1)
-    assert np.array_equal(function_of(done.out, "vector_add")(x, y), x + y)
+    assert np.array_equal(function_of(done.out, "vector_add")(x, y, interpret=True), x + y)
     assert "proved equal" in done.err
     assert done.err.endswith("1 launch: 1 verified\n")
 
@@ -47,7 +47,7 @@ def test_code_goes_to_the_file_and_the_report_to_standard_output(run, kernels, t
     assert done.err == ""
     assert f"1 launch: 1 verified; written to {file}" in done.out
     a, b = numbers(64, 48), numbers(48, 40, seed=1)
-    found = function_of(file.read_text(), "matmul")(a, b)
+    found = function_of(file.read_text(), "matmul")(a, b, interpret=True)
     assert np.allclose(found, a @ b, atol=1e-4)
     assert [each.name for each in tmp_path.iterdir()] == ["out.py"]
 
@@ -137,8 +137,8 @@ def test_several_kernels_go_into_one_file(run, kernels, tmp_path):
     assert text.count("import jax.numpy as jnp") == 1
     for name, size in (("vector_add", 300), ("vector_add_2", 500)):
         x = numbers(size)
-        assert np.array_equal(function_of(text, name)(x, x), x + x)
-    assert function_of(text, "softmax")(numbers(3, 50)).shape == (3, 50)
+        assert np.array_equal(function_of(text, name)(x, x, interpret=True), x + x)
+    assert function_of(text, "softmax")(numbers(3, 50), interpret=True).shape == (3, 50)
 
 
 def test_several_modules_of_stablehlo_go_into_one_file(run, kernels, tmp_path):
@@ -166,9 +166,14 @@ def test_a_function_of_64_bits_is_said_to_need_them(run, kernels):
     assert needs not in run(kernels, *options, ADD).err
 
 
-def test_auto_is_jax(run, kernels):
+def test_a_kernel_of_blocks_is_written_in_pallas_by_default(run, kernels):
     options = ["--launch", ADD, "--no-verify"]
-    assert run(kernels, *options, "--emit=auto").out == run(kernels, *options, "--emit=jax").out
+    default = run(kernels, *options)
+    assert "pl.pallas_call(" in default.out
+    assert "  function in Pallas: vector_add(" in default.err
+    assert run(kernels, *options, "--emit=auto").out == default.out
+    assert run(kernels, *options, "--emit=pallas").out == default.out
+    assert "pallas" not in run(kernels, *options, "--emit=jax").out
 
 
 def test_the_graph_is_written_as_text_that_reads_back(run, kernels):
@@ -373,8 +378,9 @@ def test_json_has_the_keys_that_the_documents_list(run, kernels):
     for each in (listed, listed["found"][0], listed["found"][0]["parameters"][0]):
         found |= set(each)
     assert found <= documented
-    values = {"graph", "jax", "stablehlo", *(each.value for each in Status)}
-    assert documented - found <= values | {"message"}
+    values = {"auto", "pallas", "graph", "jax", "stablehlo", *(each.value for each in Status)}
+    values |= {"message", "code", "rule", "severity", "passed", "failed", "skipped", "inf"}
+    assert documented - found <= values
 
 
 def test_numbers_named_as_functions_of_python_keep_their_values(run, write):

@@ -49,7 +49,7 @@ def test_the_help_says_that_the_file_is_run(run):
     assert done.status == 0
     assert "is imported and its functions are run, as by any test runner" in words
     options = "launch kernel arg constexpr grid emit output explain check list config no-verify"
-    for option in [*options.split(), "grad", "format", "seed", "tolerance"]:
+    for option in [*options.split(), "block", "chip", "grad", "format", "seed", "tolerance"]:
         assert f"--{option} " in words
 
 
@@ -59,7 +59,12 @@ def test_the_help_says_that_the_file_is_run(run):
         ([], "Missing argument 'PATH'"),
         (["a.py", "b.py"], "unexpected extra argument"),
         (["a.py", "--surprise"], "--surprise"),
-        (["a.py", "--emit", "pallas", "--launch", "f()"], "`--emit pallas` is not available yet"),
+        (["a.py", "--emit", "jax", "--block", "rows=8"], "`--emit jax` takes no `--block`"),
+        (["a.py", "--block", "rows"], "`--block rows` is not of the form NAME=VALUE"),
+        (["a.py", "--block", "rows=0"], "`--block rows=0` is not of the form NAME=VALUE"),
+        (["a.py", "--block", "rows=8", "--block", "rows=16"], "`--block rows=...` is given twice"),
+        (["a.py", "--chip", "v3"], "v3"),
+        (["a.py", "--chip", "v5e", "--no-verify"], "`--no-verify` compiles nothing"),
         (["a.py", "--emit", "cuda"], "cuda"),
         (["a.py", "--format", "xml"], "xml"),
         (["a.py", "--launch", "f()", "--arg", "x=1"], "`--launch` excludes"),

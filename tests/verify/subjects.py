@@ -30,6 +30,7 @@ class Signature:
     results: tuple = ()
     scalars: tuple = ()
     wide: bool = False
+    pallas: bool = False
 
 
 def launched(file, name, arguments, constants=(), grid="1", aliases=()):

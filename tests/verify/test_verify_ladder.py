@@ -37,14 +37,15 @@ from translators.verify.rungs import (
     SCALARS,
     SPECIALS,
 )
+from translators.verify.workers import Workers
 
 BLOCKS = ["BLOCK=16"]
 
 
 @pytest.fixture(scope="module")
-def interpreter():
+def workers():
     with Interpreter() as started:
-        yield started
+        yield Workers(interpreter=started)
 
 
 def copied(columns=4, rows=3):
@@ -83,8 +84,8 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_right_function_is_proved(name, interpreter):
-    report = climb(RIGHT[name](), interpreter=interpreter)
+def test_a_right_function_is_proved(name, workers):
+    report = climb(RIGHT[name](), workers=workers)
     assert report.passed, report
     assert rung(report, INTERPRETER).status is Status.PASSED
 
@@ -164,7 +165,7 @@ def test_an_array_given_twice_is_one():
     assert not climb(subject(launch, lambda x, y: x + y, **given)).passed
 
 
-def test_a_graph_that_is_not_the_kernel_fails_against_the_interpreter(interpreter):
+def test_a_graph_that_is_not_the_kernel_fails_against_the_interpreter(workers):
     right = subject(vector_add(), added, results=["out_ptr"])
 
     def subtracting(op, operands, builder):
@@ -172,7 +173,7 @@ def test_a_graph_that_is_not_the_kernel_fails_against_the_interpreter(interprete
 
     wrong = subject(vector_add(), lambda x, y, out: added(x, -y, out), results=["out_ptr"])
     object.__setattr__(wrong, "module", rewritten(right.module, lambda each: each, subtracting))
-    report = climb(wrong, interpreter=interpreter)
+    report = climb(wrong, workers=workers)
     assert rung(report, PROOF).status is Status.PASSED
     assert rung(report, INTERPRETER).status is Status.FAILED
     assert not report.passed

@@ -76,6 +76,7 @@ def _kernel(kernel: KernelOutcome) -> dict[str, Any]:
         "file": source.file,
         "line": source.line,
         "status": kernel.status.value,
+        "emitted": kernel.emitted or None,
         "call": kernel.call or None,
         "times": kernel.times,
         "grid": list(kernel.launch.grid),

@@ -61,6 +61,7 @@ class KernelOutcome:
       call: the call that made it; empty for an explicit one.
       times: how often it was made.
       status: what became of it.
+      emitted: `pallas`, `jax`, `stablehlo` or `graph`; empty where it was refused.
       function: what was emitted; `None` where it was refused.
       analysis: its accesses, where they are to be explained.
       report: what the verification found, where there was one.
@@ -72,6 +73,7 @@ class KernelOutcome:
     call: str
     times: int
     status: Status
+    emitted: str = ""
     function: JaxFunction | None = None
     analysis: Analysis | None = None
     report: Report | None = None
@@ -90,7 +92,7 @@ class Outcome:
 
     Attributes:
       path: the person's file.
-      emit: what was to be emitted.
+      emit: what was to be emitted; `auto` is Pallas where that can be, else JAX.
       kernels: what became of each launch.
       problems: what kept the file or the launches from being used.
       text: everything that was emitted; empty unless all launches are good.

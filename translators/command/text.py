@@ -115,7 +115,8 @@ def _kernel_lines(kernel: KernelOutcome) -> Iterator[str]:
         return
     scalars = [f"{name}=..." for name in function.scalars]
     takes = ", ".join([*function.parameters, *scalars])
-    yield f"  function: {function.name}({takes}) -> {', '.join(function.results)}"
+    language = {"pallas": " in Pallas", "jax": " in JAX"}.get(kernel.emitted, "")
+    yield f"  function{language}: {function.name}({takes}) -> {', '.join(function.results)}"
     if function.wide:
         yield '  needs 64-bit types: `jax.config.update("jax_enable_x64", True)`'
     for note in function.notes:

@@ -1,8 +1,9 @@
 """Runs of the emitted JAX function."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from translators.triton.launches import Launch, ScalarArgument
 from translators.verify.errors import VerificationError
 from translators.verify.evaluation import Case
 from translators.verify.memory import Layout, View
+from translators.verify.program import Program
 
 
 class Signature(Protocol):
@@ -35,6 +37,10 @@ class Signature(Protocol):
     def wide(self) -> bool:
         """Whether 64-bit values live in it."""
 
+    @property
+    def pallas(self) -> bool:
+        """Whether it is a kernel in Pallas, and takes `interpret` as `pallas_call` does."""
+
 
 _UNSIMPLIFIED = {"xla_disable_hlo_passes": "algsimp"}
 
@@ -46,10 +52,17 @@ class Emitted:
     Attributes:
       signature: what it takes and gives.
       call: the function itself.
+      program: its text, which other processes load; `None` if nobody has it.
     """
 
     signature: Signature
     call: Callable[..., Any]
+    program: Program | None = None
+
+    @property
+    def mode(self) -> dict[str, bool]:
+        """What it has to be told besides, by keyword, to run on a CPU."""
+        return {"interpret": True} if self.signature.pallas else {}
 
 
 def takes(emitted: Emitted, launch: Launch) -> bool:
@@ -65,7 +78,7 @@ def takes(emitted: Emitted, launch: Launch) -> bool:
     ]
     try:
         with precision(emitted.signature.wide):
-            jax.eval_shape(emitted.call, *given)
+            jax.eval_shape(partial(emitted.call, **emitted.mode), *given)
     except (TypeError, ValueError):
         return False
     return True
@@ -82,7 +95,12 @@ def for_launch(emitted: Emitted, launch: Launch) -> Emitted:
     def call(*arrays: Any, **scalars: Any) -> Any:
         return emitted.call(*arrays, **{**own, **scalars})
 
-    return replace(emitted, call=call)
+    program = emitted.program
+    return replace(
+        emitted,
+        call=call,
+        program=None if program is None else replace(program, defaults=own),
+    )
 
 
 def run_emitted(
@@ -102,15 +120,29 @@ def run_emitted(
       VerificationError: it gives something of another number, shape or type.
       InputError: it raises.
     """
-    arrays = layout.arrays(case.storages)
-    signature = emitted.signature
     with HostCode(None, "the emitted function fails"):
         given = call(
-            emitted,
-            [arrays[name] for name in signature.parameters],
-            dict(case.scalars),
-            simplify=simplify,
+            emitted, arguments(emitted, layout, case), dict(case.scalars), simplify=simplify
         )
+    return left_behind(emitted, layout, case, given)
+
+
+def arguments(emitted: Emitted, layout: Layout, case: Case) -> list[Array]:
+    """The arrays that the function is called with."""
+    arrays = layout.arrays(case.storages)
+    return [arrays[name] for name in emitted.signature.parameters]
+
+
+def left_behind(
+    emitted: Emitted, layout: Layout, case: Case, given: Sequence[Array]
+) -> dict[str, Array]:
+    """What every array of a launch holds after the emitted function gave these, by name.
+
+    Raises:
+      VerificationError: they are of another number, shape or type than the arrays.
+    """
+    arrays = layout.arrays(case.storages)
+    signature = emitted.signature
     if len(given) != len(signature.results):
         raise VerificationError(
             f"the emitted function gives {len(given)} arrays, not {len(signature.results)}"
@@ -147,11 +179,12 @@ def call(
 
     with precision(emitted.signature.wide), jax.default_device(jax.devices("cpu")[0]):
         given = [jax.numpy.asarray(each) for each in arrays]
-        function = jax.jit(emitted.call)
-        if not simplify:
-            lowered = function.lower(*given, **scalars)
-            function = lowered.compile(compiler_options=_UNSIMPLIFIED)
-        results = function(*given, **scalars)
+        function = jax.jit(emitted.call, static_argnames=tuple(emitted.mode))
+        if simplify:
+            results = function(*given, **scalars, **emitted.mode)
+        else:
+            lowered = function.lower(*given, **scalars, **emitted.mode)
+            results = lowered.compile(compiler_options=_UNSIMPLIFIED)(*given, **scalars)
         many = results if isinstance(results, tuple | list) else [results]
         return [np.asarray(each) for each in many]
 

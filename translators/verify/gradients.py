@@ -160,7 +160,8 @@ def differentiate(
     signature = emitted.signature
 
     def scalar(changing: dict[str, Any]) -> Any:
-        given = emitted.call(*({**arrays, **changing}[name] for name in signature.parameters))
+        taken = ({**arrays, **changing}[name] for name in signature.parameters)
+        given = emitted.call(*taken, **emitted.mode)
         outputs = given if isinstance(given, tuple | list) else (given,)
         by_name = dict(zip(signature.results, outputs, strict=True))
         # In the result's own type: its factors are exact there.
@@ -169,8 +170,9 @@ def differentiate(
             for name, factors in functional.items()
         )
 
+    kind = "kernel in Pallas" if signature.pallas else "function"
     with (
-        HostCode(None, "JAX cannot differentiate the emitted function"),
+        HostCode(None, f"JAX cannot differentiate the emitted {kind}"),
         precision(signature.wide),
         jax.default_device(jax.devices("cpu")[0]),
     ):

@@ -4,12 +4,7 @@ To interpret, Triton's language is patched, and a kernel that leaves its memory 
 hence a process of its own. It loads the kernel's file, as any use of the kernel does.
 """
 
-import os
-import select
-import subprocess
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,13 +28,11 @@ from translators.verify.interpreter_messages import (
     Request,
     ScalarValue,
     TypeValue,
-    receive,
     reference_to,
-    send,
 )
 from translators.verify.memory import Layout
+from translators.verify.processes import NoReplyError, Worker
 
-_ROOT = Path(__file__).resolve().parents[2]
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -51,13 +44,17 @@ class Interpreter:
     """Triton's interpreter; a context manager, which ends the process."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+        self._worker = Worker(
+            "translators.verify.interpreter_worker",
+            "the interpreter's process",
+            {"TRITON_INTERPRET": "0"},
+        )
 
     def __enter__(self) -> "Interpreter":
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._end()
+        self._worker.close()
 
     def run(self, kernel: Any, layout: Layout, case: Case, seconds: float) -> dict[str, Array]:
         """What every array argument holds after the launch, row-major, by name.
@@ -71,21 +68,10 @@ class Interpreter:
         Raises:
           NoOracleError: the interpreter cannot run the launch, or not in that time.
         """
-        process = self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
         try:
-            send(process.stdin, _request(kernel, layout, case))
-        except BrokenPipeError as error:
-            self._end()
-            raise NoOracleError("the interpreter's process died") from error
-        ready, _, _ = select.select([process.stdout], [], [], seconds)
-        reply = receive(process.stdout) if ready else None
-        if reply is None:
-            self._end()
-            raise NoOracleError(
-                "the interpreter's process died" if ready else f"it takes more than {seconds:.0f} s"
-            )
+            reply = self._worker.ask(_request(kernel, layout, case), seconds)
+        except NoReplyError as error:
+            raise NoOracleError(error.message) from error
         if reply.problem:
             raise NoOracleError(reply.problem)
         after = {
@@ -93,34 +79,6 @@ class Interpreter:
             for buffer, data in reply.storages.items()
         }
         return layout.arrays(after)
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            # What a file imports is found where this process finds it.
-            paths = [str(_ROOT), *sys.path]
-            environment = {
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, paths))),
-                "TRITON_INTERPRET": "0",
-            }
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "translators.verify.interpreter_worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-            )
-        return self._process
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
 
 
 def _request(kernel: Any, layout: Layout, case: Case) -> Request:

@@ -1,15 +1,8 @@
-"""What the verifier and the process that runs Triton's interpreter say to one another.
+"""What the verifier and the process that runs Triton's interpreter say to one another."""
 
-Messages are pickled, with their length before them, between two processes of one program.
-"""
-
-import pickle
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import IO, Any
-
-_LENGTH = struct.Struct("<Q")
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,23 +82,6 @@ class Reply:
 
     storages: Mapping[int, bytes]
     problem: str = ""
-
-
-def send(stream: IO[bytes], message: Request | Reply) -> None:
-    """Writes a message."""
-    data = pickle.dumps(message)
-    stream.write(_LENGTH.pack(len(data)) + data)
-    stream.flush()
-
-
-def receive(stream: IO[bytes]) -> Any:
-    """Reads a message; `None` if the other side is gone."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    data = stream.read(length)
-    return pickle.loads(data) if len(data) == length else None
 
 
 def reference_to(function: Any) -> FunctionReference:

@@ -2,8 +2,7 @@
 
     python -m translators.verify.interpreter_worker
 
-It reads requests from its standard input and writes replies to its standard output, for
-`interpreter.py`, which starts it. What kernels print goes to the standard error.
+It serves `interpreter.py`, which starts it. What kernels print goes to the standard error.
 
 Files are loaded as for compiling, because some do not load otherwise: what they wrap around their
 kernels expects compiled ones. Of each kernel the interpreter is then given the Python function.
@@ -31,20 +30,16 @@ from translators.verify.interpreter_messages import (
     Request,
     ScalarValue,
     TypeValue,
-    receive,
     reference_to,
-    send,
 )
+from translators.verify.processes import Channel
 
 
 def main() -> None:
     """Serves requests until there are no more."""
-    requests = os.fdopen(os.dup(0), "rb")
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    channel = Channel()
     with _interpreting() as worker:
-        while (request := receive(requests)) is not None:
-            send(replies, worker.reply(request))
+        channel.serve(worker.reply)
 
 
 @contextmanager

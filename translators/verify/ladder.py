@@ -12,7 +12,6 @@ from translators.verify.errors import TooSlowError, VerificationError
 from translators.verify.evaluation import Clock
 from translators.verify.gradients import GRADIENTS, gradient_rung
 from translators.verify.inputs import Source, Trial, trials
-from translators.verify.interpreter import Interpreter
 from translators.verify.judging import Judge
 from translators.verify.memory import Layout, lay_out
 from translators.verify.order import order_dependence, reversed_order
@@ -20,16 +19,23 @@ from translators.verify.recorded import recorded_storages
 from translators.verify.report import Report, Rung, Status
 from translators.verify.rewriting import ieee_dots
 from translators.verify.rungs import (
-    PROOF,
     Ascent,
     emitted_rung,
     interpreter_rung,
     order_rung,
     padding_rung,
+    proof_of,
     scalars_rung,
     specials_rung,
 )
 from translators.verify.subject import Subject
+from translators.verify.tpu_rungs import (
+    begin_compilation,
+    begin_simulation,
+    compilation_rungs,
+    simulation_rung,
+)
+from translators.verify.workers import NOBODY, Workers
 
 INPUTS = "evaluator"
 # What a kernel's author says holds of every input.
@@ -47,6 +53,9 @@ class Settings:
         the criterion of `comparison.py`.
       seconds: how long one launch may take; rungs left over are skipped.
       specials: whether to try NaN and infinities as inputs.
+      chips: the TPU generations that it has to compile for; if none is named, the usual ones are
+        tried, as `begin_compilation` says.
+      hasty: whether to end with the first rung that fails the translation.
     """
 
     seed: int = 0
@@ -54,18 +63,17 @@ class Settings:
     tolerance: float | None = None
     seconds: float = 60.0
     specials: bool = True
+    chips: tuple[str, ...] = ()
+    hasty: bool = False
 
 
-def climb(
-    subject: Subject, settings: Settings | None = None, interpreter: Interpreter | None = None
-) -> Report:
+def climb(subject: Subject, settings: Settings | None = None, workers: Workers = NOBODY) -> Report:
     """Verifies one launch.
 
     Args:
       subject: what is to be proved.
       settings: how.
-      interpreter: Triton's interpreter, which may serve many launches; that rung is skipped
-        without it.
+      workers: whom to ask.
 
     Returns:
       A report whose `passed` says whether the translation is proved. A launch that cannot be
@@ -77,7 +85,10 @@ def climb(
     try:
         ascent = _prepared(subject, settings)
         inputs = tuple(trial.case.title for trial in ascent.trials)
-        rungs += _rungs(ascent, settings, interpreter)
+        for rung in _rungs(ascent, settings, workers):
+            rungs.append(rung)
+            if settings.hasty and rung.fatal:
+                break
     except VerificationError as error:
         rungs.append(Rung(name=INPUTS, status=Status.SKIPPED, reason=error.message))
     except EvaluationError as error:
@@ -86,7 +97,7 @@ def climb(
         kernel=subject.launch.kernel,
         grid=subject.launch.grid,
         inputs=inputs,
-        proof=PROOF,
+        proof=proof_of(subject.emitted),
         rungs=tuple(rungs),
     )
 
@@ -148,10 +159,21 @@ def _prepared(subject: Subject, settings: Settings) -> Ascent:
     )
 
 
-def _rungs(ascent: Ascent, settings: Settings, interpreter: Interpreter | None) -> Iterator[Rung]:
+def _rungs(ascent: Ascent, settings: Settings, workers: Workers) -> Iterator[Rung]:
+    pallas = ascent.emitted.signature.pallas
+    compiling = None
+    if workers.compiler is not None:
+        compiling = begin_compilation(
+            ascent.emitted, ascent.layout, ascent.clock, workers.compiler, settings.chips
+        )
+    simulating = begin_simulation(ascent, workers.simulator) if pallas else None
     proof = emitted_rung(ascent)
     yield proof
-    yield interpreter_rung(ascent, interpreter)
+    if simulating is not None:
+        yield simulation_rung(ascent, simulating)
+    if compiling is not None:
+        yield from compilation_rungs(compiling)
+    yield interpreter_rung(ascent, workers.interpreter)
     yield order_rung(ascent)
     if proof.status is Status.FAILED:
         return  # what is wrong on plain inputs need not be tried on others

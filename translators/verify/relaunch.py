@@ -7,16 +7,17 @@ does. So only calls such as `add(f32[98432], f32[98432])` can be varied.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from types import ModuleType
 from typing import TypeAlias
 
 from hlo_tools.errors import InputError
 from translators.triton.launches import KernelSource, LaunchError
 from translators.triton.recorder import RecordedLaunch, record_call
-from translators.verify.interpreter import Interpreter
 from translators.verify.ladder import INPUTS, Settings, climb
 from translators.verify.report import Report, Rung, Status
 from translators.verify.subject import Subject
+from translators.verify.workers import NOBODY, Workers
 
 SIZES = "other sizes"
 CONFIGURATIONS = "other configurations"
@@ -77,7 +78,7 @@ def sizes_rung(
     *,
     kernel: KernelSource,
     settings: Settings,
-    interpreter: Interpreter | None = None,
+    workers: Workers = NOBODY,
 ) -> Rung:
     """Verifies a kernel in the launches of a call with other sizes.
 
@@ -87,7 +88,7 @@ def sizes_rung(
       prepare: translates a launch.
       kernel: which kernel; others that the call launches are left out.
       settings: how to verify.
-      interpreter: Triton's interpreter, if it is to be asked.
+      workers: whom to ask.
     """
     try:
         variants = list(other_sizes(call))
@@ -95,11 +96,11 @@ def sizes_rung(
         return _rung(SIZES, Status.SKIPPED, error.message)
     if not variants:
         return _rung(SIZES, Status.SKIPPED, "the call has no sizes")
-    rung = _tried(SIZES, variants[:1], module, prepare, kernel, settings, interpreter)
+    rung = _tried(SIZES, variants[:1], module, prepare, kernel, settings, workers)
     if rung.status is not Status.SKIPPED or len(variants) == 1:
         return rung
     # Host code may want some of the sizes as they are, a power of two say.
-    return _tried(SIZES, variants[1:], module, prepare, kernel, settings, interpreter)
+    return _tried(SIZES, variants[1:], module, prepare, kernel, settings, workers)
 
 
 def configurations_rung(
@@ -109,7 +110,7 @@ def configurations_rung(
     *,
     kernel: KernelSource,
     settings: Settings,
-    interpreter: Interpreter | None = None,
+    workers: Workers = NOBODY,
 ) -> Rung:
     """Verifies a kernel in the launches of a call with other configurations of its autotuner.
 
@@ -119,7 +120,7 @@ def configurations_rung(
       prepare: translates a launch.
       kernel: which kernel; others that the call launches are left out.
       settings: how to verify.
-      interpreter: Triton's interpreter, if it is to be asked.
+      workers: whom to ask.
     """
     variants = [
         Variant(title=f"configuration {number}", call=call, configuration=number)
@@ -132,7 +133,7 @@ def configurations_rung(
         return _rung(CONFIGURATIONS, Status.SKIPPED, error.message)
     if usual == other:
         return _rung(CONFIGURATIONS, Status.SKIPPED, "no autotuner chooses")
-    return _tried(CONFIGURATIONS, variants, module, prepare, kernel, settings, interpreter)
+    return _tried(CONFIGURATIONS, variants, module, prepare, kernel, settings, workers)
 
 
 def explicit_rungs() -> tuple[Rung, ...]:
@@ -147,7 +148,7 @@ def _tried(
     prepare: Prepare,
     kernel: KernelSource,
     settings: Settings,
-    interpreter: Interpreter | None,
+    workers: Workers,
 ) -> Rung:
     """Verifies every launch of the variants; fails with the first that does."""
     proved: list[str] = []
@@ -160,7 +161,7 @@ def _tried(
         except InputError as error:
             reasons.append(f"{variant.title}: {error.message}")
             continue
-        reports = [climb(subject, settings, interpreter) for subject in subjects]
+        reports = [climb(subject, settings, workers) for subject in subjects]
         for report in reports:
             rung = report.worst
             if rung is not None and rung.status is Status.FAILED:
@@ -197,8 +198,9 @@ def _with_title(name: str, variant: Variant, rung: Rung, status: Status) -> Rung
 
 
 def _unproved(report: Report) -> str:
-    skipped = (rung.reason for rung in report.rungs if rung.status is Status.SKIPPED)
-    return next(skipped, "nothing was compared")
+    skipped = [rung for rung in report.rungs if rung.status is Status.SKIPPED]
+    of_proof = (rung.reason for rung in skipped if rung.name == report.proof)
+    return next(chain(of_proof, (rung.reason for rung in skipped)), "nothing was compared")
 
 
 def _odd_below(size: int, taken: tuple[int, ...]) -> int:

@@ -23,6 +23,7 @@ from translators.verify.sibling import sibling_case, sibling_launch
 from translators.verify.unsuited import unsuited
 
 PROOF = "JAX against the evaluator"
+PALLAS_PROOF = "Pallas against the evaluator"
 INTERPRETER = "evaluator against Triton's interpreter"
 ORDER = "programs in another order"
 PADDING = "poison in what is not read"
@@ -61,6 +62,11 @@ class Ascent:
     clock: Clock
     rng: np.random.Generator
 
+    @property
+    def proof(self) -> str:
+        """The name of the rung without which nothing is proved."""
+        return proof_of(self.emitted)
+
     def tried(self, case: Case) -> Trial:
         """The case, evaluated."""
         return Trial(case=case, outcome=run(self.module, self.layout, case, self.clock))
@@ -82,11 +88,17 @@ class Ascent:
         return self.judge.rung(name, verdicts, passed)
 
 
+def proof_of(emitted: Emitted) -> str:
+    """The name of the rung that proves what was emitted."""
+    return PALLAS_PROOF if emitted.signature.pallas else PROOF
+
+
 def emitted_rung(ascent: Ascent) -> Rung:
     """The emitted function gives what the evaluator gives, on every input."""
+    name = ascent.proof
     if all(share_of_nan(ascent.layout, trial) == 1 for trial in ascent.trials):
-        return _skipped(PROOF, "all that the kernel writes is NaN, on every input")
-    return ascent.judged(PROOF, ascent.trials, _inputs(ascent.trials))
+        return _skipped(name, "all that the kernel writes is NaN, on every input")
+    return ascent.judged(name, ascent.trials, _inputs(ascent.trials))
 
 
 def interpreter_rung(ascent: Ascent, interpreter: Interpreter | None) -> Rung:

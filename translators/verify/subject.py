@@ -8,6 +8,7 @@ from translators.graph.graph import Module
 from translators.translation import Translation
 from translators.triton.launches import Launch
 from translators.verify.emitted import Emitted
+from translators.verify.program import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +40,12 @@ def subject_of(
       kernel: the jitted function; `None` for a kernel given as Triton IR.
       values: what host code passed for each parameter, where the launch was recorded.
     """
+    function = translation.function
+    program = Program(name=function.name, source=function.source, wide=function.wide)
     return Subject(
         launch=translation.launch,
         module=translation.module,
-        emitted=Emitted(signature=translation.function, call=translation.load()),
+        emitted=Emitted(signature=function, call=program.load(), program=program),
         kernel=kernel,
         values=values,
     )
