@@ -44,6 +44,20 @@ class Copier:
         region.ops.append(made)
         return made
 
+    def copied(self, op: Op, regions: Sequence[Region], region: Region) -> Sequence[Value]:
+        """Copies an op, of which the regions are copied; gives what its results have become."""
+        operands = [self.operand(each, region) for each in op.operands]
+        return self.append(op, operands, regions, region).results
+
+    def opened(self, inner: Region) -> Region:
+        """The region in which a copy of another one is to be, with its arguments."""
+        copied = make_region(
+            [self.type_of(each) for each in inner.arguments],
+            [each.name for each in inner.arguments],
+        )
+        self.values.update(zip(inner.arguments, copied.arguments, strict=True))
+        return copied
+
     def copy(self, source: Region, target: Region) -> None:
         """Appends copies of the ops of `source`, and of all inside them, to `target`."""
         # An op with regions waits until these are copied.
@@ -70,16 +84,9 @@ class Copier:
         self, op: Op, regions: list[Region], stack: list[tuple[Iterator[Op], Region]]
     ) -> None:
         inner = op.regions[len(regions)]
-        copied = make_region(
-            [self.type_of(each) for each in inner.arguments],
-            [each.name for each in inner.arguments],
-        )
-        self.values.update(zip(inner.arguments, copied.arguments, strict=True))
-        regions.append(copied)
-        stack.append((iter(inner.ops), copied))
+        regions.append(self.opened(inner))
+        stack.append((iter(inner.ops), regions[-1]))
 
     def _make(self, op: Op, regions: list[Region], region: Region) -> None:
-        operands = [self.operand(each, region) for each in op.operands]
-        made = self.append(op, operands, regions, region)
-        for old, new in zip(op.results, made.results, strict=True):
+        for old, new in zip(op.results, self.copied(op, regions, region), strict=True):
             self.values.setdefault(old, new)

@@ -13,6 +13,7 @@ from translators.emit.jax import JaxFunction
 from translators.emit.merging import merge_programs
 from translators.emit.ordering import why_ordered
 from translators.emit.pallas.blocks import Room, chooser
+from translators.emit.pallas.elements.legal import legal
 from translators.emit.pallas.folding import folded, has_rows
 from translators.emit.pallas.function import TooLargeError, emit_pallas
 from translators.emit.pallas.lengths import Lengths
@@ -40,6 +41,8 @@ def emit_pallas_kernel(
     Raises:
       GraphError: the kernel is none of blocks; at the kernel's line.
     """
+    of_tpu = legal(module, analysis, arguments)
+    module, analysis, arguments = of_tpu.module, of_tpu.analysis, of_tpu.arguments
     aliases = {
         index: fact.alias for index, fact in enumerate(arguments) if isinstance(fact, ArrayFact)
     }

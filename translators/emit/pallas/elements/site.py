@@ -10,9 +10,11 @@ from translators.emit.pallas.elements.held_types import held_type
 from translators.graph.graph import AttributeValue, Op, Region, Value, make_op
 from translators.graph.numerics import to_float
 from translators.graph.types import (
+    F8E5M2,
     F16,
     F32,
     I1,
+    I8,
     I32,
     ElementType,
     FloatType,
@@ -20,7 +22,6 @@ from translators.graph.types import (
     Number,
     Type,
     element_of,
-    shape_of,
     with_element,
 )
 
@@ -175,7 +176,19 @@ class Site:
         narrow = self.forms.narrow.get(self.op.operands[index])
         if narrow is not None and element_of(narrow.type) == element:
             return narrow
-        return self.cast(self.operands[index], element)
+        found = self.cast(self.operands[index], element)
+        return self._with_infinities(index, found) if element == F8E5M2 else found
+
+    def _with_infinities(self, index: int, found: Value) -> Value:
+        """A cast to the type of 8 bits that has infinities, which casts do not give."""
+        value = self.cast(self.operands[index], F32)
+        condition = with_element(value.type, I1)
+        bits = self.make("tt.bitcast", (found,), with_element(found.type, I8))
+        for limit, pattern in ((float("inf"), 0x7C), (-float("inf"), 0x7C - 0x80)):
+            infinite = self.make("arith.constant", (), value.type, {"value": limit})
+            holds = self.make("arith.cmpf", (value, infinite), condition, {"predicate": "oeq"})
+            bits = self.chosen(holds, self.number(pattern, bits), bits)
+        return self.make("tt.bitcast", (bits,), found.type)
 
     def rounded(self, value: Value, index: int = 0, rounding: str = "rtne") -> Value:
         """A value of floats rounded to the result's type, as the result is held."""
