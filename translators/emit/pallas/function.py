@@ -18,13 +18,10 @@ from translators.emit.pallas import computing, described, reading, writing
 from translators.emit.pallas.closed import needless_bounds
 from translators.emit.pallas.elements import rounding
 from translators.emit.pallas.elements.carriers import Carriers, array_of
-from translators.emit.pallas.elements import rounding
-from translators.emit.pallas.elements.carriers import Carriers, array_of
 from translators.emit.pallas.emission import CoarserError, StepEmission
 from translators.emit.pallas.layout import joined
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
-from translators.emit.pallas.preamble import HELPERS
 from translators.emit.pallas.preamble import HELPERS
 from translators.emit.pallas.windows import Cut, Window
 from translators.emit.pointers import pointee_of
