@@ -308,10 +308,10 @@ def scalars_of(buffer: int, state: BufferState, spans: Sequence[Span]) -> tuple[
     """All of an array in scalar memory, and which element of it an access goes to.
 
     Raises:
-      WindowError: the array is too large, or of another width than 32 bits.
+      WindowError: the array is too large, or of more than 32 bits.
     """
     sizes = [span.dimension.size for span in spans]
-    if bit_width(state.element) != 32:
+    if bit_width(state.element) > 32:
         raise WindowError(f"it goes to single numbers of `{state.element}`")
     if prod(sizes) > _MOST_SCALARS:
         raise WindowError(f"it goes to single numbers of an array of {prod(sizes)}")
