@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,34 +12,19 @@ import pytest
 pytest.importorskip("triton.language")
 pytest.importorskip("jaxlib.mlir.ir")
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parent / "triton"))
-
-from launching import KERNELS, explicit
 
 from benchmarks.coverage_parts import report
-from benchmarks.coverage_parts.attempt import Attempt
+from benchmarks.coverage_parts.columns import OUTCOMES
+from benchmarks.coverage_parts.jax_attempt import JaxAttempt
+from benchmarks.coverage_parts.limits import Limit
 from benchmarks.coverage_parts.pool import Pool
-from benchmarks.coverage_parts.store import VARIANTS, Collected, Store, header, load
-
-ROOT = Path(__file__).resolve().parents[1]
-N = 50
-
-
-def collected(n=N, block=32, package="tests"):
-    """A launch of `vector_add` with what its arrays hold."""
-    arguments = [f"{name}=f32[{n}]" for name in ("x_ptr", "y_ptr", "out_ptr")] + [f"n={n}"]
-    kernel, launch = explicit("vector_add", arguments, [f"BLOCK={block}"], str(-(-n // block)))
-    values = np.random.default_rng(0).standard_normal((3, n)).astype(np.float32)
-    return Collected(
-        package=package,
-        module="kernels",
-        kernel="vector_add",
-        unit="test",
-        launch=launch,
-        memory={number: row.view(np.uint8) for number, row in enumerate(values)},
-        jitted=kernel,
-    )
+from benchmarks.coverage_parts.process_tree import end_group
+from benchmarks.coverage_parts.results import Results, in_column
+from benchmarks.coverage_parts.selection import chosen_launches
+from benchmarks.coverage_parts.serving import Job, lost_outcome
+from benchmarks.coverage_parts.store import VARIANTS, Store, header, load
+from coverage_launches import KERNELS, ROOT, collected
+from translators.verify.program import Program
 
 
 def row(name="m.k", result="verified", **fields):
@@ -89,7 +75,7 @@ def test_a_launch_is_taken_through_every_step(tmp_path) -> None:
     store = Store(tmp_path)
     store.keep(collected())
     steps = []
-    outcome = Attempt(lambda step, so_far: steps.append(step), tpu=False).run(store.paths()[0])
+    outcome = JaxAttempt(lambda step, so_far: steps.append(step), tpu=False).run(store.paths()[0])
     assert (outcome.result, outcome.reason) == ("verified", "")
     assert outcome.access == "block"
     assert steps == ["load", "translate", "verify"]
@@ -97,25 +83,23 @@ def test_a_launch_is_taken_through_every_step(tmp_path) -> None:
 
 def test_a_function_that_gives_other_numbers_is_found_out(tmp_path, monkeypatch) -> None:
     """A wrong translation is called not equal, never verified."""
-    from translators import translation
+    real = Program.load
 
-    real = translation.load
+    def wrong(program):
+        correct = real(program)
+        return lambda *arrays, **scalars: correct(*arrays, **scalars) + 0.5
 
-    def wrong(function):
-        correct = real(function)
-        return lambda *arrays: correct(*arrays) + 0.5
-
-    monkeypatch.setattr(translation, "load", wrong)
+    monkeypatch.setattr(Program, "load", wrong)
     store = Store(tmp_path)
     store.keep(collected())
-    outcome = Attempt(lambda step, so_far: None, tpu=False).run(store.paths()[0])
+    outcome = JaxAttempt(lambda step, so_far: None, tpu=False).run(store.paths()[0])
     assert outcome.result == "not equal"
     assert "out_ptr" in outcome.reason
 
 
 def test_an_error_of_ours_is_neither_verified_nor_refused(tmp_path) -> None:
     """A crash of the translator is counted as such, with its traceback."""
-    outcome = Attempt(lambda step, so_far: None, tpu=False).run(tmp_path / "absent.launch")
+    outcome = JaxAttempt(lambda step, so_far: None, tpu=False).run(tmp_path / "absent.launch")
     assert outcome.result == "error"
     assert "FileNotFoundError" in outcome.trace
 
@@ -130,25 +114,72 @@ for line in sys.stdin:
         print("F0101 emitter.cc:1] Check failed: one", file=sys.stderr)
         sys.exit(3)
     if "compiles" in line:
-        known = {"result": "verified", "reason": "", "seconds": {}}
+        known = {"result": "verified"}
         print(json.dumps({"step": "compile", "so_far": known}), flush=True)
     while "hangs" in line: pass
     print(json.dumps({"outcome": {"result": "verified", "reason": line.strip()}}), flush=True)
 """
 
+_BUSY = "while True: pass"
+
 
 def test_one_that_hangs_and_one_that_dies_do_not_stop_the_others() -> None:
-    """Each launch has an outcome, and those after a lost worker are served by a new one."""
-    pool = Pool([sys.executable, "-c", _WORKER], jobs=1, seconds=1.0)
-    found = dict(pool.run(["a", "dies", "b", "hangs", "c", "compiles, hangs"]))
-    assert {path: outcome["result"] for path, outcome in found.items()} == {
+    """Each job has an outcome, and those after a lost worker are done by a new one."""
+    pool = Pool([sys.executable, "-c", _WORKER], workers=1, seconds=1.0)
+    found = dict(pool.run(["a", "dies", "b", "hangs", "c"]))
+    assert {job: outcome["result"] for job, outcome in found.items()} == {
         **{"a": "verified", "b": "verified", "c": "verified"},
-        **{"dies": "error", "hangs": "timeout", "compiles, hangs": "verified"},
+        **{"dies": "error", "hangs": "timeout"},
     }
-    assert found["compiles, hangs"]["tpu"] == "no"
     assert "the step `translate` takes more than" in found["hangs"]["reason"]
     assert "Check failed: one" in found["dies"]["reason"]
     assert found["c"]["reason"] == "c"
+
+
+def test_what_was_proved_before_a_compiler_ended_the_process_stays_so() -> None:
+    """A crash of the TPU compiler is one of the compilation alone."""
+    pool = Pool([sys.executable, "-c", _WORKER], 1, 1.0, lost_outcome)
+    ((_, outcome),) = pool.run([Job("jax", Path("compiles, hangs"))])
+    assert (outcome["result"], outcome["tpu"]) == ("verified", "no")
+    assert "to compile it takes more than" in outcome["tpu_reason"]
+
+
+def test_an_error_in_the_pool_itself_is_raised() -> None:
+    """Nobody waits for the outcome of a job whose thread has ended."""
+
+    def lost(*args):
+        raise KeyError("lost")
+
+    pool = Pool([sys.executable, "-c", _WORKER], 1, 1.0, lost)
+    with pytest.raises(KeyError):
+        list(pool.run(["dies"]))
+
+
+def test_a_process_that_waits_forever_is_found_by_its_idleness() -> None:
+    """A hang takes no processor time, and must not cost what the clock allows a busy process."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    limit = Limit(process.pid, seconds=1e6, idle=0.5)
+    try:
+        with pytest.raises(TimeoutError, match="does nothing"):
+            for _ in range(100):
+                time.sleep(0.1)
+                limit.check()
+    finally:
+        process.communicate(b"\n")
+
+
+def test_the_time_of_what_a_process_started_counts() -> None:
+    """A worker that waits for a busy process of its own does not hang, and is not free either."""
+    busy = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {_BUSY!r}])"
+    process = subprocess.Popen([sys.executable, "-c", busy], start_new_session=True)
+    limit = Limit(process.pid, seconds=0.5, idle=1e6)
+    try:
+        with pytest.raises(TimeoutError, match="takes more than"):
+            for _ in range(300):
+                time.sleep(0.1)
+                limit.check()
+    finally:
+        end_group(process)
 
 
 def test_a_kernel_is_what_its_worst_variant_is() -> None:
@@ -180,13 +211,52 @@ def test_the_same_cause_in_different_kernels_is_one_cause() -> None:
     assert "`c`" not in text
 
 
-def test_the_command_attempts_what_is_in_the_cache(tmp_path) -> None:
+def test_numbers_and_names_do_not_hide_which_type_it_is() -> None:
+    """What has to be done for one element type is not what has to be done for another."""
+    rows = [row("a", "refused", reason=f"`x{n}` holds `i{n}`") for n in (8, 64)]
+    text = report.causes(rows, "run")
+    assert "holds `i8`" in text
+    assert "holds `i64`" in text
+    assert "| 1 | refused | … holds `i64` |" in text
+
+
+def test_outcomes_of_several_runs_are_one_row_of_a_launch(tmp_path) -> None:
+    """What a run of one column finds does not take away what another one found."""
+    known = {"package": "p", "name": "m.k", "file": "f"}
+    path = tmp_path / "results.jsonl"
+    Results(path).add(known, "jax", {"result": "error"})
+    Results(path).add(known, "pallas", {"result": "fallback"})
+    Results(path).add(known, "jax", {"result": "verified"})
+    results = Results(path)
+    assert results.of("f", "jax") == {"result": "verified"}
+    assert results.of("f", "pallas") == {"result": "fallback"}
+    assert results.of("g", "jax") is None
+    (found,) = in_column(results.rows(["f", "g"]), "pallas")
+    assert found == {**known, "result": "fallback"}
+
+
+def test_a_sample_is_the_same_kernels_whatever_their_launches_cost(tmp_path) -> None:
+    """Two runs of a sample can be compared."""
+    store = Store(tmp_path)
+    for number, name in enumerate("abcdef"):
+        store.keep(collected(n=600 - 100 * number, name=name))
+    found = chosen_launches(tmp_path, every=2)
+    assert sorted(known["name"] for known in found.values()) == [f"kernels.{n}" for n in "ace"]
+    costs = [header(path)["cost"] for path in found]
+    assert costs == sorted(costs)
+
+
+@pytest.mark.parametrize("column", OUTCOMES)
+def test_the_command_attempts_what_is_in_the_cache_and_resumes(tmp_path, column) -> None:
     """The whole program, with workers, on a cache of one launch."""
     pytest.importorskip("torch")
-    Store(tmp_path).keep(collected())
+    Store(tmp_path).keep(collected(n=2048, block=1024))
     command = [sys.executable, str(ROOT / "benchmarks" / "coverage.py"), "--cache", str(tmp_path)]
-    command += ["--no-tpu", "--jobs", "1", "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (outcome,) = json.loads(done.stdout)
-    assert (outcome["name"], outcome["result"]) == ("kernels.vector_add", "verified")
+    command += ["--no-tpu", "--jobs", "1", "--format", "json", "--columns", column]
+    command += ["--results", str(tmp_path / "results.jsonl"), "--resume"]
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        (found,) = json.loads(done.stdout)
+        assert (found["name"], found[column]["result"]) == ("kernels.vector_add", "verified")
+    assert len((tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()) == 1

@@ -1,132 +1,56 @@
-"""One collected launch: translated, verified, compiled for a TPU; and what came of it.
+"""One collected launch taken through the steps of a column, and what came of it.
 
 Runs in a process that may be ended at any moment, so each step is announced before it begins.
 """
 
 import time
 import traceback
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-import jax
-
 from hlo_tools.errors import InputError
-from translators.translation import translate
-from translators.verify.ladder import Settings, climb
 from translators.verify.memory import lay_out
-from translators.verify.report import Status, render
-from translators.verify.rungs import ORDER, PROOF
-from translators.verify.subject import subject_of
+from translators.verify.rungs import PROOF
 
 from .store import describe, load
-from .tpu import compile_for_tpu
 
 
-@dataclass(slots=True, kw_only=True)
-class Outcome:
-    """What came of one launch.
-
-    Attributes:
-      result: `verified`, `refused`, `not equal`, `unjudged`, `error` or `timeout`.
-      reason: why it is not verified.
-      place: the kernel's file and line of the reason.
-      access: the worst class of an access.
-      accesses: how many accesses are of each class.
-      notes: what the emitter says of the function, such as what runs serially.
-      rungs: the steps of the proof that were not made, with the reason.
-      tpu: `yes`, `no`, or empty where it was not tried.
-      tpu_reason: why it does not compile.
-      launch: the launch in one line.
-      seconds: by step.
-      trace: the traceback of an error of ours.
-    """
-
-    result: str = ""
-    reason: str = ""
-    place: str = ""
-    access: str = ""
-    accesses: dict = field(default_factory=dict)
-    notes: list = field(default_factory=list)
-    rungs: list = field(default_factory=list)
-    tpu: str = ""
-    tpu_reason: str = ""
-    launch: str = ""
-    seconds: dict = field(default_factory=dict)
-    trace: str = ""
-
-    def as_dict(self):
-        return asdict(self)
-
-
-class Attempt:
-    """Takes launches through the steps.
+class Attempt(ABC):
+    """Takes launches through the steps of one column.
 
     Args:
       announce: called before each step with its name and the outcome so far.
-      tpu: whether to compile for a TPU.
-      verify_seconds: how long a proof may take.
-      inputs: on how many inputs to compare.
       debug: whether to print what was emitted and the whole proof.
     """
 
-    def __init__(self, announce, *, tpu=True, verify_seconds=40.0, inputs=2, debug=False):
+    outcome = None  # the class of the column's outcomes
+
+    def __init__(self, announce, *, debug=False):
         self._announce = announce
-        self._tpu = tpu
-        self._settings = Settings(seconds=verify_seconds, inputs=inputs)
         self._debug = debug
 
     def run(self, path):
         """The outcome of a stored launch; an error of ours is one, not raised."""
-        outcome = Outcome()
+        outcome = self.outcome()
         try:
-            self._steps(path, outcome)
+            with self._timed(outcome, "load"):
+                collected = load(Path(path))
+            outcome.launch = describe(collected.launch)
+            self._steps(collected, outcome)
         except InputError as error:
-            outcome.result, outcome.reason = "refused", error.message
-            if error.path and error.line:
-                outcome.place = f"{error.path}:{error.line}"
-            else:
-                outcome.result = "error"
-                outcome.reason = f"refused without a place: {error.message}"
+            outcome.result, outcome.reason, outcome.place = refusal(error)
         except Exception as error:  # to find errors of ours is what this program is for
             outcome.result = "error"
-            outcome.reason = f"{type(error).__name__}: {_first_line(error)}"
+            outcome.reason = f"{type(error).__name__}: {first_line(error)}"
             outcome.trace = traceback.format_exc()
             outcome.place = _raised_at(error)
         return outcome
 
-    def _steps(self, path, outcome):
-        with self._timed(outcome, "load"):
-            collected = load(Path(path))
-        launch = collected.launch
-        outcome.launch = describe(launch)
-        with self._timed(outcome, "translate"):
-            translation = translate(collected.jitted, launch)
-        _note_accesses(translation.analysis, outcome)
-        outcome.notes = [str(note) for note in translation.function.notes]
-        if self._debug:
-            print(translation.function.source)
-        with self._timed(outcome, "verify"):
-            subject = subject_of(translation, collected.jitted, recorded_values(collected))
-            report = climb(subject, self._settings)
-        if self._debug:
-            print(render(report))
-        _judge(report, outcome)
-        if self._tpu and outcome.result in ("verified", "unjudged"):
-            self._compile(translation, outcome)
-
-    def _compile(self, translation, outcome):
-        layout = lay_out(translation.launch)
-        views = [layout.views[name] for name in translation.function.parameters]
-        shapes = [jax.ShapeDtypeStruct(view.array.shape, view.dtype) for view in views]
-        with self._timed(outcome, "compile"):
-            try:
-                with jax.enable_x64(translation.function.wide):
-                    compile_for_tpu(translation.load(), shapes)
-            except (jax.errors.JaxRuntimeError, NotImplementedError, ValueError) as error:
-                outcome.tpu, outcome.tpu_reason = "no", _first_line(error)
-            else:
-                outcome.tpu = "yes"
+    @abstractmethod
+    def _steps(self, collected, outcome):
+        """Fills the outcome of a launch that is loaded."""
 
     @contextmanager
     def _timed(self, outcome, step):
@@ -136,6 +60,25 @@ class Attempt:
             yield
         finally:
             outcome.seconds[step] = round(time.perf_counter() - start, 2)
+
+
+def refusal(error):
+    """(result, reason, place) of what is refused; without a place it is an error of ours."""
+    if error.path and error.line:
+        return "refused", error.message, f"{error.path}:{error.line}"
+    return "error", f"refused without a place: {error.message}", ""
+
+
+def failure(rung):
+    """(reason, place) of a rung that failed: where in the arrays, and at which line."""
+    reason = f"{rung.name}: {rung.reason}"
+    if rung.array:
+        where = ", ".join(map(str, rung.index))
+        reason += f", at `{rung.array}[{where}]`: {rung.found} for {rung.expected}"
+    if rung.case and rung.name != PROOF:
+        reason += f" ({rung.case})"
+    place = f"{rung.lines[0].file}:{rung.lines[0].line}" if rung.lines and rung.lines[0] else ""
+    return reason, place
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,37 +107,9 @@ def recorded_values(collected):
     return values
 
 
-def _note_accesses(analysis, outcome):
-    kinds = [access.kind for access in analysis.accesses if not access.never]
-    outcome.access = max(kinds).label if kinds else "no access"
-    for kind in sorted(kinds):
-        outcome.accesses[kind.label] = outcome.accesses.get(kind.label, 0) + 1
-
-
-def _judge(report, outcome):
-    """Puts down what a proof comes to."""
-    outcome.rungs = [
-        f"{rung.name}: {rung.reason}" for rung in report.rungs if rung.status is Status.SKIPPED
-    ]
-    if report.passed:
-        outcome.result = "verified"
-        return
-    failed = [rung for rung in report.rungs if rung.status is Status.FAILED]
-    rung = failed[0] if failed else next(each for each in report.rungs if each.name != ORDER)
-    outcome.reason = f"{rung.name}: {rung.reason}"
-    if rung.array:
-        where = ", ".join(map(str, rung.index))
-        outcome.reason += f", at `{rung.array}[{where}]`: {rung.found} for {rung.expected}"
-    if rung.case and rung.name != PROOF:
-        outcome.reason += f" ({rung.case})"
-    if rung.lines and rung.lines[0]:
-        outcome.place = f"{rung.lines[0].file}:{rung.lines[0].line}"
-    if not failed or rung.name in (ORDER, "evaluator"):
-        outcome.result = "unjudged"
-    elif "the emitted function fails" in rung.reason:
-        outcome.result = "error"
-    else:
-        outcome.result = "not equal"
+def first_line(error):
+    """The first line of what an error says."""
+    return str(error).strip().partition("\n")[0][:300]
 
 
 def _raised_at(error):
@@ -202,7 +117,3 @@ def _raised_at(error):
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/translators/" in frame.filename] or frames
     return f"{ours[-1].filename.partition('/translators/')[2]}:{ours[-1].lineno}"
-
-
-def _first_line(error):
-    return str(error).strip().partition("\n")[0][:300]

@@ -1,102 +1,91 @@
-"""Runs attempts in processes of their own, each for a limited time.
+"""Runs jobs in processes of their own, each for a limited time.
 
-A worker reads paths from its input, a line each, and answers with lines of JSON: what step it
-begins, and at last the outcome. One that hangs or dies is replaced; its launch counts as such.
+A worker reads jobs from its input, a line each, and answers with lines of JSON: what step it
+begins, and at last the outcome. One that hangs or dies is replaced; its job counts as such.
 """
 
 import json
-import os
 import queue
 import subprocess
-import sys
 import threading
-import time
 from collections import deque
-from pathlib import Path
 
-from .attempt import Attempt, Outcome
-from .tpu import use_environment
+from .limits import Limit
+from .process_tree import end_group
 
 STARTING_SECONDS = 120
-CLOCK_FACTOR = 10
 
 
-def serve(options):
-    """What a worker does: never returns before its input ends."""
-    from .pretence import pretended_gpu
-
-    use_environment()
-    # What packages print must not come between the answers.
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-
-    def say(**message):
-        answers.write(json.dumps(message) + "\n")
-
-    def announce(step, outcome):
-        say(step=step, so_far=outcome.as_dict())
-
-    attempt = Attempt(announce, **options)
-    with pretended_gpu():
-        say(ready=True)
-        for line in sys.stdin:
-            say(outcome=attempt.run(line.strip()).as_dict())
+def lost_outcome(job, so_far, step, why, result):
+    """The outcome of a job whose worker was lost."""
+    return {**so_far, "result": result, "reason": f"the step `{step}` {why}"}
 
 
 class Pool:
-    """Workers that attempt launches.
+    """Workers that do jobs.
 
     Args:
       command: starts a worker.
-      jobs: how many.
-      seconds: how much processor time a launch may take.
+      workers: how many.
+      seconds: how much processor time a job may take.
+      lost: gives the outcome of a job whose worker was lost, as `lost_outcome` does.
     """
 
-    def __init__(self, command, jobs, seconds):
+    def __init__(self, command, workers, seconds, lost=lost_outcome):
         self._command = command
-        self._jobs = jobs
+        self._workers = workers
         self._seconds = seconds
+        self._lost = lost
         self._done = queue.Queue()
 
-    def run(self, paths):
-        """Gives (path, outcome) of each as it is done."""
+    def run(self, jobs):
+        """Gives (job, outcome) of each job as it is done; a job is written to a worker as text."""
         waiting = queue.Queue()
-        for path in paths:
-            waiting.put(path)
+        for each in jobs:
+            waiting.put(each)
         threads = [
             threading.Thread(target=self._serve, args=(waiting,), daemon=True)
-            for _ in range(self._jobs)
+            for _ in range(self._workers)
         ]
         for thread in threads:
             thread.start()
-        for _ in paths:
-            yield self._done.get()
+        for _ in jobs:
+            job, outcome = self._done.get()
+            if isinstance(outcome, Exception):
+                raise outcome
+            yield job, outcome
 
     def _serve(self, waiting):
         worker = None
         while True:
             try:
-                path = waiting.get_nowait()
+                job = waiting.get_nowait()
             except queue.Empty:
                 break
             if worker is None:
-                worker = _Worker(self._command)
-            outcome = worker.attempt(path, self._seconds)
+                worker = _Worker(self._command, self._lost)
+            try:
+                outcome = worker.attempt(job, self._seconds)
+            except Exception as error:  # raised where the outcomes are waited for
+                worker.end()
+                outcome = error
             if not worker.alive:
                 worker = None
-            self._done.put((path, outcome))
+            self._done.put((job, outcome))
         if worker is not None:
             worker.end()
 
 
 class _Worker:
-    def __init__(self, command):
+    def __init__(self, command, lost):
+        self._lost = lost
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # so that what it starts can be ended with it
         )
         self._answers = queue.Queue()
         self._errors = deque(maxlen=200)
@@ -115,32 +104,34 @@ class _Worker:
         for line in self._process.stderr:
             self._errors.append(line)
 
-    def attempt(self, path, seconds):
+    def attempt(self, job, seconds):
         if not self._ready and not self._starts():
             self.end()
-            return Outcome(result="error", reason="a worker does not start").as_dict()
-        self._process.stdin.write(f"{path}\n")
-        self._process.stdin.flush()
-        limit = _Limit(self._process.pid, seconds)
-        step, so_far = "start", Outcome().as_dict()
-        while True:
-            try:
+            return self._lost(job, {}, "start", "does not come to its end", "error")
+        step, so_far = "start", {}
+        try:
+            self._process.stdin.write(f"{job}\n")
+            self._process.stdin.flush()
+            limit = Limit(self._process.pid, seconds)
+            while True:
                 answer = self._answer(limit)
-            except TimeoutError:
-                self.end()
-                return _unfinished(so_far, step, f"takes more than {seconds:g} s", "timeout")
-            if answer is None:
-                self._process.wait()
-                why = f"ends the process with {self._process.returncode}{self._last_words()}"
-                self.end()
-                return _unfinished(so_far, step, why, "error")
-            if "outcome" in answer:
-                return answer["outcome"]
-            step, so_far = answer["step"], answer.get("so_far", so_far)
+                if answer is None:
+                    raise BrokenPipeError
+                if "outcome" in answer:
+                    return answer["outcome"]
+                step, so_far = answer["step"], answer.get("so_far", so_far)
+        except TimeoutError as error:
+            self.end()
+            return self._lost(job, so_far, step, str(error), "timeout")
+        except BrokenPipeError:
+            self._process.wait()
+            why = f"ends the process with {self._process.returncode}{self._last_words()}"
+            self.end()
+            return self._lost(job, so_far, step, why, "error")
 
     def _starts(self):
         try:
-            self._ready = self._answer(_Limit(self._process.pid, STARTING_SECONDS)) is not None
+            self._ready = self._answer(Limit(self._process.pid, STARTING_SECONDS)) is not None
         except TimeoutError:
             return False
         return self._ready
@@ -160,37 +151,4 @@ class _Worker:
 
     def end(self):
         self.alive = False
-        self._process.kill()
-        self._process.wait()
-
-
-class _Limit:
-    """Processor time that a process may take from now on, and much more time by the clock.
-
-    What others do on the machine then decides nothing.
-    """
-
-    def __init__(self, pid, seconds):
-        self._path = Path(f"/proc/{pid}/stat")
-        self._seconds = seconds
-        self._clock_end = time.monotonic() + seconds * CLOCK_FACTOR
-        self._before = self._spent()
-
-    def check(self):
-        spent = self._spent() - self._before
-        if spent > self._seconds or time.monotonic() > self._clock_end:
-            raise TimeoutError
-
-    def _spent(self):
-        try:
-            fields = self._path.read_text(encoding="utf-8").rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _unfinished(so_far, step, why, result):
-    """The outcome of a launch whose worker was lost; what was proved before stays so."""
-    if step == "compile":
-        return {**so_far, "tpu": "no", "tpu_reason": f"to compile it {why}"}
-    return {**so_far, "result": result, "reason": f"the step `{step}` {why}"}
+        end_group(self._process)
