@@ -30,6 +30,8 @@ from pallas_programs import (
 from subjects import rung, subject, vector_add
 
 from translators.cli import CHIPS
+from translators.verify.compiler import Compilation
+from translators.verify.compiler_worker import compiled, linted
 from translators.verify.generations import DECISIVE, TOPOLOGIES, USUAL
 from translators.verify.gradients import GRADIENTS
 from translators.verify.ladder import Settings, climb, climb_gradient
@@ -124,6 +126,47 @@ def test_a_grid_too_long_for_the_simulation_is_not_begun(on_cpu):
     assert (told.status, told.reason) == (Status.SKIPPED, "4 steps of the grid would take too long")
 
 
+PARALLEL_INSIDE = INNER_TERMS.replace("'parallel', 'arbitrary'", "'arbitrary', 'parallel'")
+UNSUPPORTED = """
+def vector_add(x_ptr, y_ptr, *, interpret=False):
+    if isinstance(interpret, pltpu.InterpretParams):
+        raise NotImplementedError("no such operation")
+    return x_ptr + y_ptr
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [(PARALLEL_INSIDE, "must form a prefix of the grid"), (UNSUPPORTED, "no such operation")],
+)
+def test_what_the_simulation_does_not_do_is_no_error_of_the_kernel(text, reason, on_cpu):
+    told = rung(climb(two(text), PLAIN, on_cpu), SIMULATOR)
+    assert told.status is Status.SKIPPED
+    assert told.reason.startswith("TPU interpret mode has no such thing: ")
+    assert reason in told.reason
+
+
+SLOW = """
+import time
+
+
+def wait(x):
+    time.sleep(3)
+    return x
+
+
+def vector_add(x_ptr, y_ptr, *, interpret=False):
+    shape = jax.ShapeDtypeStruct(x_ptr.shape, x_ptr.dtype)
+    return jax.pure_callback(wait, shape, x_ptr) + y_ptr
+"""
+
+
+def test_a_function_that_takes_all_the_time_proves_nothing():
+    report = climb(two(SLOW), Settings(seconds=5, specials=False))
+    assert rung(report, PALLAS_PROOF).status is Status.SKIPPED
+    assert "takes more than 5 s" in rung(report, PALLAS_PROOF).reason
+
+
 def test_without_the_text_no_other_process_can_run_it(workers):
     report = climb(subject(vector_add(), lambda x, y, out: x, results=["out_ptr"]), PLAIN, workers)
     for each in report.rungs:
@@ -209,6 +252,25 @@ def test_without_libtpu_nothing_is_compiled_and_that_is_said(workers, monkeypatc
     assert [each.status for each in found] == [Status.SKIPPED] * 3
     assert "libtpu is not installed" in found[0].reason or sys.platform != "linux"
     assert report.passed
+
+
+def test_a_generation_that_the_compiler_does_not_know_is_skipped():
+    program = Program(name="f", source="def f(x):\n    return x\n")
+    reply = compiled(Compilation(program=program, arrays=(), generation="v99"))
+    assert "v99" in reply.absent
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "reason"),
+    [
+        ("nothing", "", "this text holds no HLO module"),
+        ("HloModule m", "[tool.hlo-lint]\nmin-saving = 'much'\n", "its settings cannot be read"),
+    ],
+)
+def test_what_cannot_be_linted_says_why(tmp_path, monkeypatch, text, settings, reason):
+    (tmp_path / "pyproject.toml").write_text(settings)
+    monkeypatch.chdir(tmp_path)
+    assert reason in linted(text, "v5e").unlinted
 
 
 def test_the_command_offers_the_generations_that_there_are():

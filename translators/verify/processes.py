@@ -61,6 +61,7 @@ class Worker:
         self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
         self._resources = ExitStack()
+        self._closing = False
         self._thread = ThreadPoolExecutor(max_workers=1)
 
     def __enter__(self) -> "Worker":
@@ -101,6 +102,7 @@ class Worker:
 
     def close(self) -> None:
         """Ends the process, if there is one, and what was begun."""
+        self._closing = True
         if self._process is not None:
             self._process.kill()
         self._thread.shutdown(wait=True, cancel_futures=True)
@@ -125,6 +127,8 @@ class Worker:
             self._end()
             running = _running(self._module, self._environment)
             self._process, self._errors = self._resources.enter_context(running)
+            if self._closing:  # meanwhile, by another thread
+                self._process.kill()
             self._heard(self._process, _START_SECONDS)
         return self._process
 

@@ -76,7 +76,10 @@ class Ascent:
     ) -> Rung:
         """The emitted function against the evaluator on some inputs."""
         verdicts: list[Verdict] = []
+        own = Clock(self.clock.seconds)  # inputs may have taken all of the other one
         for trial in trials:
+            if own.left == 0:
+                return _skipped(name, f"the emitted function takes more than {own.seconds:g} s")
             try:
                 found = run_emitted(self.emitted, self.layout, trial.case, simplify=simplify)
             except InputError as error:
