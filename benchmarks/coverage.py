@@ -18,6 +18,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -164,6 +165,8 @@ def attempt(chosen):
     from benchmarks.coverage_parts.results import Results
     from benchmarks.coverage_parts.serving import Job, lost_outcome
 
+    # Workers are sessions of their own, which end with this process only if it ends in order.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     launches = launches_of(chosen)
     files = [path.name for path in launches]
     results = Results(chosen.results)

@@ -106,7 +106,7 @@ def test_an_error_of_ours_is_neither_verified_nor_refused(tmp_path) -> None:
 
 # Answers every path with its own text, except that it dies of one and hangs at another.
 _WORKER = """
-import json, sys
+import json, os, sys
 print(json.dumps({"ready": True}), flush=True)
 for line in sys.stdin:
     print(json.dumps({"step": "translate"}), flush=True)
@@ -117,7 +117,8 @@ for line in sys.stdin:
         known = {"result": "verified"}
         print(json.dumps({"step": "compile", "so_far": known}), flush=True)
     while "hangs" in line: pass
-    print(json.dumps({"outcome": {"result": "verified", "reason": line.strip()}}), flush=True)
+    outcome = {"result": "verified", "reason": line.strip(), "pid": os.getpid()}
+    print(json.dumps({"outcome": outcome}), flush=True)
 """
 
 _BUSY = "while True: pass"
@@ -142,6 +143,14 @@ def test_what_was_proved_before_a_compiler_ended_the_process_stays_so() -> None:
     ((_, outcome),) = pool.run([Job("jax", Path("compiles, hangs"))])
     assert (outcome["result"], outcome["tpu"]) == ("verified", "no")
     assert "to compile it takes more than" in outcome["tpu_reason"]
+
+
+def test_a_run_that_is_given_up_leaves_no_worker_behind() -> None:
+    """Somebody who ends a run has the machine for something else."""
+    running = Pool([sys.executable, "-c", _WORKER], workers=1, seconds=1e6).run(["a", "hangs", "b"])
+    _, outcome = next(running)
+    running.close()
+    assert not Path(f"/proc/{outcome['pid']}").exists()
 
 
 def test_an_error_in_the_pool_itself_is_raised() -> None:

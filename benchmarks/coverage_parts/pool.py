@@ -9,6 +9,7 @@ import queue
 import subprocess
 import threading
 from collections import deque
+from contextlib import suppress
 
 from .limits import Limit
 from .process_tree import end_group
@@ -37,9 +38,13 @@ class Pool:
         self._seconds = seconds
         self._lost = lost
         self._done = queue.Queue()
+        self._living = set()
 
     def run(self, jobs):
-        """Gives (job, outcome) of each job as it is done; a job is written to a worker as text."""
+        """Gives (job, outcome) of each job as it is done; a job is written to a worker as text.
+
+        Ends the workers when all is done, or when nobody asks for more.
+        """
         waiting = queue.Queue()
         for each in jobs:
             waiting.put(each)
@@ -49,11 +54,18 @@ class Pool:
         ]
         for thread in threads:
             thread.start()
-        for _ in jobs:
-            job, outcome = self._done.get()
-            if isinstance(outcome, Exception):
-                raise outcome
-            yield job, outcome
+        try:
+            for _ in jobs:
+                job, outcome = self._done.get()
+                if isinstance(outcome, Exception):
+                    raise outcome
+                yield job, outcome
+        finally:
+            while not waiting.empty():
+                with suppress(queue.Empty):
+                    waiting.get_nowait()
+            for worker in list(self._living):
+                worker.end()
 
     def _serve(self, waiting):
         worker = None
@@ -64,12 +76,14 @@ class Pool:
                 break
             if worker is None:
                 worker = _Worker(self._command, self._lost)
+                self._living.add(worker)
             try:
                 outcome = worker.attempt(job, self._seconds)
             except Exception as error:  # raised where the outcomes are waited for
                 worker.end()
                 outcome = error
             if not worker.alive:
+                self._living.discard(worker)
                 worker = None
             self._done.put((job, outcome))
         if worker is not None:
