@@ -137,6 +137,19 @@ def test_one_generation_that_is_asked_for_decides_alone(run, kernels, pallas_is)
 
 
 @needs_libtpu
+def test_stablehlo_is_compiled_with_its_numbers_as_arguments(run, kernels):
+    options = [f"--arg={name}_ptr=f32[8,100]" for name in "xy"]
+    options += [f"--arg={name}_ptr=f32[100]" for name in "wb"]
+    options += [f"--arg={name}_ptr=f32[8]" for name in ("mean", "rstd")]
+    options += ["--arg=stride=100", "--arg=columns=100", "--arg=eps=1e-5", "--constexpr=BLOCK=32"]
+    command = [*options, "--kernel=layer_norm", "--grid=8", "--emit=stablehlo", "--chip=v6e"]
+    report, kernel, _ = told(run(kernels, *command, "--format=json", "--check"))
+    (compiled,) = (each for each in kernel["verification"]["rungs"] if each["generation"])
+    assert (compiled["status"], compiled["decides"]) == ("passed", True)
+    assert (report["exit_status"], kernel["emitted"]) == (0, "stablehlo")
+
+
+@needs_libtpu
 def test_pallas_alone_refuses_what_the_compiler_does(run, kernels, pallas_is):
     pallas_is(RIGHT)
     done = run(kernels, "--launch", HALVES, "--emit=pallas")

@@ -2,7 +2,9 @@
 
 import importlib.util
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("triton.language")
@@ -22,6 +24,7 @@ from pallas_programs import (
     add,
     adding,
     half,
+    program,
     relu,
     scaled,
     softened,
@@ -38,6 +41,8 @@ from translators.verify.ladder import Settings, climb, climb_gradient
 from translators.verify.program import Program
 from translators.verify.report import Status
 from translators.verify.rungs import PADDING, PALLAS_PROOF, SCALARS, SPECIALS
+from translators.verify.simulator import Simulation
+from translators.verify.simulator_worker import simulated
 from translators.verify.tpu_rungs import COMPILER, SIMULATOR
 from translators.verify.workers import Workers, all_workers
 
@@ -120,10 +125,13 @@ def test_a_kernel_that_waits_forever_is_ended_and_the_next_one_runs(on_cpu):
     assert rung(climb(add(RIGHT), PLAIN, on_cpu), SIMULATOR).status is Status.PASSED
 
 
-def test_a_grid_too_long_for_the_simulation_is_not_begun(on_cpu):
-    report = climb(two(INNER_TERMS), Settings(seconds=0.2, specials=False), on_cpu)
-    told = rung(report, SIMULATOR)
-    assert (told.status, told.reason) == (Status.SKIPPED, "4 steps of the grid would take too long")
+def test_a_grid_too_long_for_the_simulation_is_not_begun():
+    ones = np.ones(2048, np.float32)
+    request = Simulation(
+        program=program("vector_add", INNER_TERMS), arrays=(ones, ones), scalars={}, seconds=0.01
+    )
+    assert simulated(request).unsuited == "4 steps of the grid would take too long"
+    assert np.array_equal(simulated(replace(request, seconds=60)).arrays[0], ones + ones)
 
 
 PARALLEL_INSIDE = INNER_TERMS.replace("'parallel', 'arbitrary'", "'arbitrary', 'parallel'")
