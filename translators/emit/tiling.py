@@ -86,7 +86,10 @@ class Span:
 
 def spans_of(e: Emission, access: Access) -> tuple[Span, ...] | None:
     """How an access touches each dimension; `None` where it is not by counting."""
-    if not isinstance(access.position, Position) or access.position.assumptions:
+    if not isinstance(access.position, Position):
+        return None
+    if access.position.assumptions and not e.blocked:
+        # A slice would begin elsewhere where they do not hold; a block is read where it holds.
         return None
     found: list[Span] = []
     seen: set[tuple[BatchAxis | int, int]] = set()
@@ -99,7 +102,7 @@ def spans_of(e: Emission, access: Access) -> tuple[Span, ...] | None:
                 return None
             seen.add((digit.axis, digit.unit))
         low, high = span.pads
-        if low + high > 4 * (dimension.size + span.length):
+        if low + high > 4 * (dimension.size + span.length) and not e.blocked:
             return None
         found.append(span)
     if _overlapping_parts(found):

@@ -6,7 +6,8 @@ from math import prod
 from types import MappingProxyType
 
 from translators.access.analysis import Analysis
-from translators.access.expression import Digit, ProgramId, Variable
+from translators.access.delinearize import Position
+from translators.access.expression import Digit, ProgramId, Variable, depends_on_data
 from translators.emit.axis_order import outermost_first
 from translators.emit.pallas.blocks import Room
 from translators.emit.pallas.lengths import Lengths
@@ -90,6 +91,16 @@ def _coordinates(analysis: Analysis) -> Sequence[Digit | ProgramId]:
         for axis, extent in enumerate(analysis.launch.grid)
         if extent > 1
     ]
+
+
+def _follows_data(analysis: Analysis) -> bool:
+    """Whether data say where something is read or written: each program goes where it is led."""
+    return any(
+        depends_on_data(dimension.index)
+        for access in analysis.accesses
+        if isinstance(access.position, Position)
+        for dimension in access.position.dimensions
+    )
 
 
 def _many(

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from translators.access.analysis import Access
 from translators.access.delinearize import Dimension
-from translators.access.expression import Affine, Interval
+from translators.access.expression import Affine, Interval, Lane, depends_on_data
 from translators.emit.accesses import never, tiled
 from translators.emit.affine import affine_term
 from translators.emit.buffers import BufferState
@@ -48,7 +48,24 @@ def spans_for(e: StepEmission, op: Op, pointer: PointerTerm) -> tuple[Span, ...]
     spans = tiled(e, access, pointer)
     if spans is None:
         raise e.refuse(op, _why(e, access, pointer))
+    if access is not None and _may_begin_in_front(access, spans):
+        name = e.buffers.states[pointer.buffer].fact.name
+        raise e.refuse(op, f"may begin in front of `{name}`, as data say")
     return spans
+
+
+def _may_begin_in_front(access: Access, spans: Sequence[Span]) -> bool:
+    """Whether data may put the first lane in front of the array, and a mask only others inside."""
+    mask = access.mask
+    if mask is None or not any(each.digits and depends_on_data(each.start) for each in spans):
+        return False
+    comparisons = [each.comparison for each in mask.bounds]
+    rising = any(
+        isinstance(leaf, Lane) and factor > 0
+        for comparison in (*comparisons, *mask.predicates)
+        for leaf, factor in comparison.expression.terms
+    )
+    return rising or bool(mask.leftovers)
 
 
 def _why(e: StepEmission, access: Access | None, pointer: PointerTerm) -> str:
@@ -208,14 +225,18 @@ def index_of(e: StepEmission, local: Sequence[Span]) -> tuple[list[str], list[Sp
     index: list[str] = []
     left: list[Span] = []
     for span in local:
-        start = affine_term(e, span.start)
+        start = affine_term(e, span.start).text
+        last = span.dimension.size - span.length
+        if depends_on_data(span.start) and not span.interval.within(Interval(0, last)):
+            # What data say where no lane takes part may be anything.
+            start = f"jnp.clip({start}, 0, {last})"
         if not span.digits:
-            index.append(start.text)
+            index.append(start)
             continue
         left.append(span)
         size = span.dimension.size
         if span.start.terms:
-            index.append(f"pl.ds({start.text}, {span.length})")
+            index.append(f"pl.ds({start}, {span.length})")
         elif span.start.offset == 0 and span.length >= size:
             index.append(":")
         else:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
-from translators.access.expression import Affine, Variable, constant, total
+from translators.access.expression import Affine, Variable, constant, depends_on_data, total
 from translators.emit.buffers import BufferState
 from translators.emit.pallas.layout import Layout
 from translators.emit.terms import BatchAxis
@@ -224,12 +224,29 @@ def _fit(
     if apart is not None:
         natural[outer] = apart
         return
+    if from_end == 1 and cut.start.terms and cut.index == constant(0):
+        # Each row is a tile of its own, so that any of them may be the first.
+        natural[outer] = [*natural[outer][:inner], part, _row(span), *natural[outer][inner + 1 :]]
+        return
     if not _fits(replace(cut, start=constant(0)), unit):
         if cut.index != constant(0):
             cut = _all_of(span, frozenset())
         if cut.block != cut.size:
             cut = replace(cut, block=-(-cut.block // unit) * unit, seen=True)
         natural[outer][inner] = _Part(span, cut)
+
+
+def _row(span: Span) -> _Part:
+    """A dimension of one behind another."""
+    one = replace(
+        span,
+        dimension=replace(span.dimension, axes=(), size=1),
+        start=constant(0),
+        interval=constant(0).interval,
+        digits=(),
+        length=1,
+    )
+    return _Part(one, replace(_unit(), seen=True))
 
 
 def _fits(cut: Cut, unit: int) -> bool:
@@ -342,7 +359,7 @@ def _unit() -> Cut:
 
 def _cut(span: Span, grid: Mapping[Variable, int], summed: Set[BatchAxis], *, whole: bool) -> Cut:
     size, length = span.dimension.size, span.length
-    if span.interval.low < 0:
+    if span.interval.low < 0 and not depends_on_data(span.start):
         raise WindowError("it begins in front of the array")
     seen = bool(span.digits)
     moving = [(variable, factor) for variable, factor in span.start.terms if variable in grid]
@@ -368,11 +385,15 @@ def _cut(span: Span, grid: Mapping[Variable, int], summed: Set[BatchAxis], *, wh
 
 def _all_of(span: Span, summed: Set[BatchAxis]) -> Cut:
     """All of the dimension, and what lies behind it as far as the access goes."""
-    block = max(span.dimension.size, span.interval.high + span.length)
+    size = span.dimension.size
+    block = max(size, span.interval.high + span.length)
+    if depends_on_data(span.start):
+        # Data lead to a position of the array, or to nowhere.
+        block = size + span.length - 1
     if is_summed(span, summed):
-        block = span.dimension.size
+        block = size
     return Cut(
-        size=span.dimension.size,
+        size=size,
         block=block,
         index=constant(0),
         start=span.start,
