@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from translators.access.expression import Digit
 from translators.emit.merging import Blocks, Chooser
 from translators.graph.graph import Module, walk
 
 _LEAST = 128
+_LEAST_STEPS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +54,14 @@ def chooser(module: Module, room: Room) -> Chooser:
     products = any(op.name == "tt.dot" for op in walk(module.kernel.body))
 
     def of_products(blocks: Sequence[Blocks]) -> Mapping[Digit, int]:
-        return {
+        found = {
             each.digit: _length(each, room.columns if each.minor else room.rows) for each in blocks
         }
+        steps = prod(-(-each.whole // found[each.digit]) for each in blocks)
+        if steps < _LEAST_STEPS and room.rows > room.columns:
+            # The first step waits for its blocks to arrive: with few steps that is most of all.
+            found |= {each.digit: _length(each, room.columns) for each in blocks}
+        return found
 
     def of_streams(blocks: Sequence[Blocks]) -> Mapping[Digit, int]:
         """Long rows of what lies without gaps, and as many of them as there is room for."""

@@ -1,8 +1,8 @@
 """The state of an emission of a Pallas kernel."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,10 +13,20 @@ from translators.emit.emission import Emission
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.windows import Window
 from translators.emit.terms import BatchAxis, Term
+from translators.emit.tiles import Source
 from translators.graph.graph import Op
 from translators.graph.types import I1
 
 _READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
+
+
+# What makes zero of zero, as which elements count that lie behind the end of an array.
+_KEEPING_ZERO = frozenset(
+    (
+        *("arith.sitofp", "arith.extf", "arith.truncf", "arith.extsi", "arith.trunci"),
+        *("tt.fp_to_fp", "arith.negf"),
+    )
+)
 
 
 class CoarserError(Exception):
@@ -80,6 +90,26 @@ class StepEmission(Emission):
     def summed(self) -> frozenset[BatchAxis]:
         """The axes of the iterations that are computed at once."""
         return frozenset(each for each in self.iterations.values() if isinstance(each, BatchAxis))
+
+    def give(self, op: Op, text: str, operands: Sequence[Term], *, result: int = 0) -> Term:
+        """A result that is computed element by element from `operands`.
+
+        Of a tile that is all of a window so is what is computed of it alone: a product may then
+        take the window.
+        """
+        made = Emission.give(self, op, text, operands, result=result)
+        given = [each for each in operands if each.text in self.sources]
+        source = self.sources[given[0].text] if len(given) == 1 else None
+        others = (each for each in operands if each is not given[0]) if given else ()
+        if not isinstance(source, Source) or not all(each.bare for each in others):
+            return made
+        cut_off = any(any(span.pads) for span in source.spans)
+        if cut_off and op.name not in _KEEPING_ZERO:
+            return made
+        whole = re.sub(rf"(?<![\w.]){given[0].text}\b", source.state.name, text)
+        state = replace(source.state, name=self.writer.assign(whole), element=made.element)
+        self.sources[made.text] = replace(source, state=state)
+        return made
 
     def indexed(self, term: Term, index: str) -> str:
         """The array of a value, indexed; conditions as integers, which have every layout."""
