@@ -55,12 +55,16 @@ def _flip(e: Emission, op: Op, types: str, constants: list[str]) -> bool:
 
 
 def _philox(e: Emission, op: Op, types: str, constants: list[str]) -> bool:
-    """Random bits for a seed and a counter of four words."""
-    seed, *words = (e.term(each) for each in op.operands)
+    """Random bits for a seed, or its two halves, and a counter of four words."""
+    terms = [e.term(each) for each in op.operands]
+    seed, words = terms[:-4], terms[-4:]
     if any(each.element != I32 for each in words):
         return False
     helper = e.writer.helper("_philox")
-    low, high = _halves(e, seed, signed=types.startswith("i"))
+    if len(seed) == 1:
+        low, high = _halves(e, seed[0], signed=types.startswith("i"))
+    else:  # two halves already
+        low, high = (_word(each) for each in seed)
     parts = ", ".join(_word(each) for each in words)
     text = f"{helper}({low}, {high}, {parts}, {int(constants[0])})"
     names = e.writer.unpack(text, [each.name for each in op.results])
@@ -72,7 +76,7 @@ def _philox(e: Emission, op: Op, types: str, constants: list[str]) -> bool:
             element=I32,
             shape=shape,
             dims=common_dims(shaped),
-            batch=common_batch((seed, *words)),
+            batch=common_batch(terms),
         )
         e.put(result, made.like(e.writer.assign(f"{name}.astype(jnp.int32)", result.name)))
     return True

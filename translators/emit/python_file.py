@@ -72,7 +72,7 @@ def _docstring(
     ]
     if fixed:
         lines += [*textwrap.wrap(f"Made for {', '.join(fixed)}.", _WIDTH), ""]
-    taken = [f"  {name}: {fact.dtype}{list(fact.shape)}." for name, fact in arrays]
+    taken = [f"  {name}: {_held(fact)}{list(fact.shape)}." for name, fact in arrays]
     taken += [f"  {name}: a number, {fact.dtype}." for name, fact in scalars.items()]
     taken += [f"  {told}" for _, told in options]
     lines += ["Args:", *taken, ""] if taken else []
@@ -87,6 +87,16 @@ def _default(number: Number) -> str:
     if isinstance(number, float) and not math.isfinite(number):
         return f'float("{number}")'
     return repr(number)
+
+
+def _held(fact: ArrayFact) -> str:
+    """The element type; with what stands for it where JAX has no types of 64 bits."""
+    return fact.dtype if fact.word is None else f"{fact.dtype} or {_short(fact)}"
+
+
+def _short(fact: ArrayFact) -> str:
+    """The type of half the bits."""
+    return fact.dtype.replace("64", "32")
 
 
 def _imports(text: str, helpers: Iterable[str]) -> list[str]:
@@ -113,8 +123,11 @@ def _checks(arrays: Sequence[tuple[str, ArrayFact]]) -> list[str]:
         lines += _raised("ValueError", told)
     for name, fact in arrays:
         element = "bool_" if fact.dtype == "bool" else fact.dtype
-        lines.append(f"    if {name}.dtype != jnp.{element}:")
-        told = (f"`{name}` must hold {fact.dtype}, ", f"not {{{name}.dtype}}")
+        wrong = f"!= jnp.{element}"
+        if fact.word is not None:
+            wrong = f"not in (jnp.{element}, jnp.{_short(fact)})"
+        lines.append(f"    if {name}.dtype {wrong}:")
+        told = (f"`{name}` must hold {_held(fact)}, ", f"not {{{name}.dtype}}")
         lines += _raised("TypeError", told)
     return lines
 

@@ -9,12 +9,12 @@ from translators.access.analysis import Analysis
 from translators.access.expression import Affine, Derivation, Derived, Variable, derived_in, leaves
 from translators.emit.classes import classes_of
 from translators.emit.driving import run
-from translators.emit.emission import UnsupportedError
+from translators.emit.emission import Note, UnsupportedError
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.finishing import drop_unused
 from translators.emit.jax import RULES as JAX_RULES
 from translators.emit.jax import JaxFunction
-from translators.emit.pallas import computing, described, reading, writing
+from translators.emit.pallas import calling, computing, described, reading, writing
 from translators.emit.pallas.closed import needless_bounds
 from translators.emit.pallas.elements import rounding
 from translators.emit.pallas.elements.carriers import Carriers, array_of
@@ -48,6 +48,7 @@ RULES = {
     **writing.RULES,
     **described.RULES,
     **rounding.RULES,
+    **calling.RULES,
 }
 
 # What the blocks of a step may take of vector memory, each twice: while one is computed on, the
@@ -58,6 +59,10 @@ _DEFAULT_BYTES = 8 << 20
 _LIMIT = 60 << 20
 # Elements of a value of many iterations.
 _LARGEST = 1 << 20
+_IN_HALVES = (
+    "integers of 64 bits go in and out as two halves; where JAX has no such types, those of 32 "
+    "bits stand for them, and of larger ones nothing is left but the lower half"
+)
 _INTERPRET = "interpret: as `pl.pallas_call` takes it; not at all by default."
 
 
@@ -104,7 +109,7 @@ class _Maker:
         self._writer = Writer(("pl", "pltpu", "interpret"))
         self._name = self._writer.fresh(module.kernel.name)
         self._numbers: dict[str, tuple[str, ScalarFact, str]] = {}
-        buffers = Carriers(self._writer)
+        self._buffers = buffers = Carriers(self._writer)
         for index, fact in enumerate(arguments):
             if isinstance(fact, ArrayFact) and fact.alias == index:
                 buffers.add(index, fact, pointee_of(module.kernel.arguments[index].type))
@@ -158,14 +163,16 @@ class _Maker:
         parameters = [each for each, *_ in (*inputs, *outputs)]
         self._writer.define(name, ", ".join(parameters), block, "")
         self._called(name, grid, inputs, outputs, aliases)
-        written = list(e.outputs)
-        returns = [e.buffers.left(e.buffers.states[key]) for key in written]
+        results = self._buffers.results(e.outputs)
+        returns = list(results.values())
         whole = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
         scalars = {name: fact for name, fact, _ in self._numbers.values()}
+        if self._is_wide():
+            e.notes.append(Note(text=_IN_HALVES))
         body, free = self._writer.finished(
             whole, [self._name, "interpret", *self._given.values(), *scalars]
         )
-        return self._file(body, free, scalars, written)
+        return self._file(body, free, scalars, tuple(results))
 
     def _enter(self, index: int, fact: ArgumentFact) -> None:
         e = self._emission
@@ -190,9 +197,11 @@ class _Maker:
                 f"`{fact.name}` is `{element}`, which TPU kernels do not compute with",
                 self._module.kernel.location,
             )
-        name = self._writer.fresh(fact.name)
+        given = {each.name: name for name, each, _ in self._numbers.values()}
+        name = given.get(fact.name) or self._writer.fresh(fact.name)
         reference = self._writer.fresh(f"{fact.name}_ref")
-        self._numbers[reference] = (name, fact, array_of(name, fact, element))
+        array = array_of(self._writer, name, fact, element)
+        self._numbers[reference] = (name, fact, array)
         text = f"{reference}[0]"
         e.put(value, Term(text=self._writer.assign(text, fact.name), element=element))
 
@@ -407,6 +416,8 @@ class _Maker:
         arrays = ", ".join(each for *_, each in inputs)
         call = self._writer.assign(f"pl.pallas_call({', '.join(options)})", "call", pinned=True)
         text = f"{call}({arrays})"
+        if self._is_wide():
+            text = f"{self._writer.helper('_without_x64')}({call}, {arrays})"
         hints = [e.buffers.states[key].fact.name for key in e.outputs]
         names = (
             [self._writer.assign(text, hints[0])] if single else self._writer.unpack(text, hints)
@@ -417,6 +428,11 @@ class _Maker:
             state.name = (
                 given if restored == given else self._writer.assign(restored, state.fact.name)
             )
+
+    def _is_wide(self) -> bool:
+        """Whether the caller may give, or get, integers of 64 bits."""
+        numbers = (fact for _, fact, _ in self._numbers.values())
+        return self._buffers.in_words or any(each.word is not None for each in numbers)
 
     def _semantics(self, variable: Variable) -> str:
         """Whether steps along a variable may be done in any order, by any core."""
@@ -429,13 +445,15 @@ class _Maker:
         body: list[str],
         free: frozenset[str],
         scalars: Mapping[str, ScalarFact],
-        written: Sequence[int],
+        results: tuple[str, ...],
     ) -> JaxFunction:
         e = self._emission
-        taken = [key for key, name in self._given.items() if name in free]
-        arrays = [(self._given[key], e.buffers.states[key].fact) for key in taken]
+        facts: dict[str, ArrayFact] = {}
+        for key, name in self._given.items():
+            if name in free:
+                facts.setdefault(name, e.buffers.states[key].fact)
+        arrays = list(facts.items())
         used = {name: fact for name, fact in scalars.items() if name in free}
-        results = tuple(e.buffers.states[key].fact.name for key in written)
         source = python_file(
             name=self._name,
             kernel=self._module.kernel.name,
@@ -453,7 +471,7 @@ class _Maker:
             parameters=tuple(fact.name for _, fact in arrays),
             scalars=tuple(used),
             results=results,
-            wide=False,
+            wide=self._is_wide(),
             notes=tuple(e.notes),
             pallas=True,
         )

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from translators.emit.pallas import computing
-from translators.emit.pallas.elements import rounding
+from translators.emit.pallas.elements import carriers, rounding
 from translators.emit.preamble import HELPERS as COMMON
 
-HELPERS: Mapping[str, str] = MappingProxyType({**COMMON, **computing.HELPERS, **rounding.HELPERS})
+HELPERS: Mapping[str, str] = MappingProxyType(
+    {
+        **COMMON,
+        **computing.HELPERS,
+        **rounding.HELPERS,
+        **carriers.HELPERS,
+    }
+)

@@ -1,12 +1,14 @@
 """A kernel as one that TPUs compute: no types that they have not."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from translators.access.analysis import Analysis, analyze
+from translators.access.launch import Specialization
 from translators.access.states import Pointer
-from translators.emit.facts import ArgumentFact, ArrayFact
+from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.pallas.elements.holding import held
+from translators.emit.pallas.elements.splitting import split
 from translators.graph.graph import Module, Op, Value, walk
 from translators.graph.types import F16, F32, element_of
 
@@ -39,10 +41,42 @@ def legal(module: Module, analysis: Analysis, arguments: Sequence[ArgumentFact])
     Raises:
       GraphError: there is no such form of it; at the kernel's line.
     """
+    given = {
+        index: int(fact.value)
+        for index, fact in enumerate(arguments)
+        if isinstance(fact, ScalarFact) and not fact.free
+    }
+    words = split(module, analysis, given)
+    if words is not None:
+        module = words.module
+        arguments = _with_uppers(arguments, words.uppers)
+        analysis = analyze(module, _launch(analysis.launch, words.uppers))
     made = held(module, _unread(module, analysis, arguments))
     if made is not module:
         analysis = analyze(made, analysis.launch)
     return Legal(module=made, analysis=analysis, arguments=arguments)
+
+
+def _with_uppers(
+    arguments: Sequence[ArgumentFact], uppers: Mapping[int, int]
+) -> list[ArgumentFact]:
+    """The facts of the arguments, those of upper words behind all others."""
+    lower = [
+        replace(fact, word=0) if index in uppers else fact for index, fact in enumerate(arguments)
+    ]
+    upper: list[ArgumentFact] = []
+    for index in uppers:
+        fact = replace(arguments[index], word=1)
+        upper.append(
+            replace(fact, alias=uppers[fact.alias]) if isinstance(fact, ArrayFact) else fact
+        )
+    return [*lower, *upper]
+
+
+def _launch(launch: Specialization, uppers: Mapping[int, int]) -> Specialization:
+    """The launch, with the arrays of upper words."""
+    upper = {to: launch.buffers[index] for index, to in uppers.items() if index in launch.buffers}
+    return replace(launch, buffers={**launch.buffers, **upper})
 
 
 def _unread(module: Module, analysis: Analysis, arguments: Sequence[ArgumentFact]) -> frozenset[Op]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
+from translators.emit.pallas.elements.conversions import odd
 from translators.emit.pallas.elements.held_types import held_element, in_memory, is_narrow
 from translators.emit.pallas.elements.site import Site, converted
 from translators.graph.graph import Value
@@ -79,8 +80,6 @@ _UNSIGNED = ("arith.divui", "arith.remui", "arith.shrui", "arith.ceildivui", "ma
 _STORES = MappingProxyType(
     {"tt.store": 1, "tt.descriptor_store": 1, "tt.descriptor_scatter": 3, "tt.descriptor_reduce": 1}
 )
-# Of integers of 32 bits, 24 fit into the significand of `f32`.
-_EXACT_BITS, _STICKY_BITS = 24, 8
 
 
 def copied(site: Site) -> Sequence[Value]:
@@ -174,23 +173,11 @@ def _from_integer(site: Site) -> Sequence[Value]:
     name, value = site.op.name, site.operands[0]
     if is_narrow(source) and name == "arith.uitofp":
         name, value = "arith.sitofp", site.unsigned(0)
+    if source == I64 and name == "arith.sitofp":
+        source, value = I32, site.cast(value, I32)
     if source == I32 and target == BF16:
-        value = _odd(site, value, signed=name == "arith.sitofp")
+        value = odd(site, value, signed=name == "arith.sitofp")
     return (site.rounded(site.make(name, (value,), site.typed(0, F32))),)
-
-
-def _odd(site: Site, value: Value, *, signed: bool) -> Value:
-    """Integers that `f32` has and that `bf16` rounds to the same: what is dropped sets a bit."""
-    top = 1 << (_STICKY_BITS - 1)
-    rest = site.binary("arith.andi", value, (1 << _STICKY_BITS) - 1)
-    kept = site.binary("arith.andi", value, -(1 << _STICKY_BITS))
-    some = site.binary("arith.ori", kept, top)
-    found = site.chosen(site.compared("ne", rest, 0), some, kept)
-    small = site.compared("ult", value, 1 << _EXACT_BITS)
-    if signed:
-        moved = site.binary("arith.addi", value, 1 << _EXACT_BITS)
-        small = site.compared("ult", moved, 2 << _EXACT_BITS)
-    return site.chosen(small, value, found)
 
 
 def _to_integer(site: Site) -> Sequence[Value]:
