@@ -1,10 +1,11 @@
 """What Pallas for TPU can do: small kernels, compiled for each generation without a TPU.
 
-    python benchmarks/capabilities.py [--chip CHIP] [--only REGEX] [--tsv FILE]
-    python benchmarks/capabilities.py --write
+    python benchmarks/capabilities.py [--chip CHIP] [--only REGEX] [--tsv FILE] [--against FILE]
+    python benchmarks/capabilities.py --write [--against FILE]
 
 Prints a page of tables; `--write` writes it to `docs/pallas-capabilities.md`. `--tsv` writes every
-outcome on a line of its own. "Compiles" means neither right nor fast: nothing is run.
+outcome on a line of its own; such a file, written with other versions of jax and libtpu, is what
+`--against` compares with. "Compiles" means neither right nor fast: nothing is run.
 
 Needs jax and libtpu.
 """
@@ -24,7 +25,8 @@ from benchmarks.coverage_parts.tpu import use_environment  # noqa: E402
 use_environment()
 
 from benchmarks.capabilities_parts.compiler import TOPOLOGIES  # noqa: E402
-from benchmarks.capabilities_parts.report import page, table_lines  # noqa: E402
+from benchmarks.capabilities_parts.outcomes import read_lines, table_lines  # noqa: E402
+from benchmarks.capabilities_parts.report import page  # noqa: E402
 from benchmarks.capabilities_parts.survey import survey  # noqa: E402
 from benchmarks.capabilities_parts.table import GROUPS  # noqa: E402
 from benchmarks.capabilities_parts.worker import Worker  # noqa: E402
@@ -55,6 +57,7 @@ def main():
     )
     options.add_argument("--only", default="", help="groups whose titles match, an expression")
     options.add_argument("--tsv", type=Path, help="a file for all outcomes")
+    options.add_argument("--against", type=Path, help="compare with that file of other versions")
     options.add_argument("--write", action="store_true", help=f"to {PAGE.relative_to(ROOT)}")
     chosen = options.parse_args()
     if chosen.write and (chosen.chip or chosen.only):
@@ -63,11 +66,15 @@ def main():
     groups = tuple(group for group in GROUPS if re.search(chosen.only, group.title))
     if not groups:
         options.error(f"no group's title matches {chosen.only!r}")
+    other = None
+    if chosen.against:
+        other = read_lines(chosen.against.read_text(encoding="utf-8").splitlines())
     results = asked(groups, chips)
-    if chosen.tsv:
-        chosen.tsv.write_text("".join(f"{line}\n" for line in table_lines(results)))
     versions = {name: importlib.metadata.version(name) for name in ("jax", "libtpu")}
-    text = page(groups, results, chips, versions)
+    if chosen.tsv:
+        lines = table_lines(results, versions)
+        chosen.tsv.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    text = page(groups, results, chips, versions, other)
     if chosen.write:
         PAGE.write_text(text, encoding="utf-8")
     else:

@@ -116,6 +116,7 @@ def mapped(index, grid=(8,), **parameters):
             array(F32, *ARRAY),
             grid=grid,
             in_specs=[pl.BlockSpec(BLOCK, index)],
+            # A literal 0 would have 64 bits where such types are on.
             out_specs=pl.BlockSpec(BLOCK, lambda i, *_: (i, i * 0)),
             compiler_params=pltpu.CompilerParams(**parameters),
         )

@@ -97,7 +97,8 @@ STEP = 1 / 16
 
 LIMITS = Group(
     "Memory",
-    f"The most that compiles, found by halving, in steps of {STEP:g} MiB, or of 8 rows.",
+    "The most that compiles, found by halving, in steps of 1/16 MiB, of 1024 elements, or of 8"
+    " rows.",
     (
         Limit("MiB of scratch in VMEM, by default", scratch(), 1, 160, STEP),
         Limit("MiB of scratch in VMEM, with `vmem_limit_bytes`", scratch(BEYOND), 1, 160, STEP),

@@ -1,11 +1,10 @@
-"""Results as a page of tables, and as lines for other programs."""
+"""Results as a page of tables."""
 
 from .forms import ONLY, Limit
+from .outcomes import outcome
 from .probe import TYPES
 
-FIELDS = ("group", "probe", "column", "generation", "outcome", "by", "reason")
-
-
+OTHER = "Other versions"
 _WHO = {"jax": "jax", "libtpu": "libtpu", "end": "libtpu ends the process"}
 
 
@@ -36,10 +35,12 @@ def _escaped(text):
 HEAD = """\
 # What Pallas for TPU compiles
 
-Small kernels, compiled ahead of time with jax {jax} and libtpu {libtpu} for TPU {chips}. To write
-this page again, which takes some minutes and no TPU:
+Small kernels, compiled ahead of time with jax {jax} and libtpu {libtpu} for TPU {chips}.
+To write this page again, which takes some minutes and no TPU:
 
-    python benchmarks/capabilities.py --write
+    python benchmarks/capabilities.py --write [--against FILE]
+
+The file has outcomes to compare with; `--tsv FILE` writes it where other versions are installed.
 
 {counts}
 
@@ -54,13 +55,13 @@ What "compiles" does not mean:
   move every element;
 - that other shapes compile, or kernels that do several of these things at once: each was tried
   alone, in the shape that is given;
-- that other versions of jax and libtpu agree.
+- that other versions of jax and libtpu agree{seen}.
 
 What is refused may compile in another form: an operation on 8-bit integers after a cast, say.
 """
 
 
-def page(groups, results, chips, versions):
+def page(groups, results, chips, versions, other=None):
     """The whole page.
 
     Args:
@@ -68,6 +69,7 @@ def page(groups, results, chips, versions):
       results: of all of them, for all of the generations.
       chips: the generations, in order.
       versions: those of `jax` and `libtpu`, by these names.
+      other: an `Outcomes` of other versions to compare with.
     """
     found = {(each.group, each.row, each.column, each.chip): each for each in results}
     reasons = Reasons()
@@ -76,6 +78,7 @@ def page(groups, results, chips, versions):
             **versions,
             chips=_listed(chips),
             counts="\n".join(_counts(results, chips)),
+            seen="" if other is None else f" ([these](#{OTHER.lower().replace(' ', '-')}) do not)",
         )
     ]
     for group in groups:
@@ -85,6 +88,8 @@ def page(groups, results, chips, versions):
         else:
             lines += _table(group, found, chips, reasons)
         lines.append("")
+    if other is not None:
+        lines += [f"## {OTHER}", "", *_differences(results, other), ""]
     lines += ["## Reasons", "", "The first line of what is said, by whom.", "", *reasons.lines()]
     return "\n".join(lines) + "\n"
 
@@ -151,11 +156,25 @@ def _cell(results, reasons):
     return f"{', '.join(able) or 'no'} [{', '.join(numbers)}]"
 
 
-def table_lines(results):
-    """Tab-separated lines of all results, with a line of names first."""
-    yield "\t".join(FIELDS)
+def _differences(results, other):
+    """What another compiler makes of the same probes, where it is not the same."""
+    common, rows = {}, {}
     for each in results:
-        verdict = each.verdict
-        outcome = each.number or ("yes" if verdict.compiles else "no")
-        fields = (each.group, each.row, each.column, each.chip, outcome)
-        yield "\t".join((*fields, verdict.by, verdict.reason.replace("\t", " ")))
+        theirs = other.found.get((each.group, each.row, each.column, each.chip))
+        if theirs is None:
+            continue
+        common[each.chip] = None
+        if theirs != outcome(each):
+            changed = (each.group, each.row, each.column, outcome(each), theirs)
+            rows.setdefault(changed, []).append(each.chip)
+    versions = f"jax {other.versions['jax']} and libtpu {other.versions['libtpu']}"
+    yield f"What {versions} make of it for {_listed(list(common))}, where that differs."
+    yield ""
+    heads = ["", "", "", "this page", "they", "for"]
+    yield from _grid(
+        heads,
+        (
+            [group, _escaped(row), f"`{column}`" if column else "", ours, theirs, ", ".join(chips)]
+            for (group, row, column, ours, theirs), chips in rows.items()
+        ),
+    )
