@@ -165,12 +165,19 @@ def pipelined(steps, grid=(), **spec):
     return build
 
 
+def one_core():
+    """A mesh of one TensorCore; jax 0.10 has a function for it, jax 0.12 a class."""
+    if hasattr(pltpu, "TensorCoreMesh"):
+        return pltpu.TensorCoreMesh(axis_name="core", num_cores=1)
+    return pltpu.create_tensorcore_mesh("core", num_cores=1)
+
+
 def on_mesh(dtype):
     def function(x):
         return pl.kernel(
             pltpu.sync_copy,
             out_type=array(dtype, *WIDE),
-            mesh=pltpu.create_tensorcore_mesh("core", num_cores=1),
+            mesh=one_core(),
         )(x)
 
     return Program(function, (array(dtype, *WIDE),))
