@@ -290,9 +290,10 @@ class _Maker:
         for place, window in enumerate(e.outputs.values()):
             self._check_places(window)
             if not self._is_visited(window):
+                # What no step comes to stays where it is.
                 e.initial(window)
-            if window.initial:
                 aliases[len(inputs)] = place
+            if window.initial:
                 inputs.append((window.initial, self._specification(window), self._operand(window)))
             shape = f"jax.ShapeDtypeStruct({window.sizes}, {dtype(window.element)})"
             outputs.append((window.reference, self._specification(window), shape))

@@ -94,11 +94,11 @@ def _coordinates(analysis: Analysis) -> Sequence[Digit | ProgramId]:
 
 
 def _follows_data(analysis: Analysis) -> bool:
-    """Whether data say where something is read or written: each program goes where it is led."""
+    """Whether data say where blocks are read or written: each program goes where it is led."""
     return any(
         depends_on_data(dimension.index)
         for access in analysis.accesses
-        if isinstance(access.position, Position)
+        if access.shape and isinstance(access.position, Position)
         for dimension in access.position.dimensions
     )
 

@@ -14,6 +14,7 @@ from translators.emit.buffers import BufferState
 from translators.emit.emission import Emission, Rule
 from translators.emit.facts import ArrayFact
 from translators.emit.pallas.emission import StepEmission
+from translators.emit.pallas.picking import pick_of, picked
 from translators.emit.pallas.windows import (
     Seen,
     Window,
@@ -113,14 +114,24 @@ def loaded(
     Raises:
       UnsupportedError: it does not go to a block of an array.
     """
-    found_spans = spans_for(e, op, pointer)
-    access = e.accesses[op]
+    access = e.accesses.get(op)
+    found_spans = tiled(e, access, pointer)
     state = e.buffers.states[pointer.buffer]
+    single = found_spans is not None and not any(span.digits for span in found_spans)
+    pick = None
+    if found_spans is None or (single and not _is_for_scalars(e, pointer.buffer, found_spans)):
+        pick = pick_of(e, op, pointer, shape)
     asked = True
-    if not any(span.digits for span in found_spans):
+    if pick is not None:
+        window, seen = window_for(e, op, pointer.buffer, pick.spans, written=False)
+        nothing = constant(0, state.element, pick.shape)
+        whole, _, _ = read(e, window, seen, pick.shape, nothing)
+        found = picked(e, pick, whole, op.result.name)
+    elif single and found_spans is not None:
         found = _scalar(e, op, pointer.buffer, state, found_spans, shape)
     else:
-        asked = _asked(e, access, found_spans, other)
+        found_spans = spans_for(e, op, pointer)
+        asked = _asked(e, e.accesses[op], found_spans, other)
         found = _block(e, op, pointer.buffer, found_spans, shape, other, whole=not asked)
     if found.element == I64:
         raise e.refuse(op, "reads integers of 64 bits")
@@ -128,6 +139,17 @@ def loaded(
     if holds is not None and holds.number is None:
         found = e.chosen(holds, found, other, op.result.name)
     return found
+
+
+def _is_for_scalars(e: StepEmission, buffer: int, spans: Sequence[Span]) -> bool:
+    """Whether single numbers of an array can be read from scalar memory."""
+    if e.is_written(buffer):
+        return False
+    try:
+        scalars_of(buffer, e.buffers.states[buffer], spans)
+    except WindowError:
+        return False
+    return True
 
 
 def _scalar(

@@ -161,7 +161,7 @@ def window_of(
     flat = len(only) == 1 and _is_flat_block(only[0], width)
     if not flat:
         for from_end, unit in enumerate((LANES, SUBLANES)):
-            _fit(natural, from_end, unit, grid)
+            _fit(natural, from_end, unit, grid, whole)
     parts = [part for parts in natural for part in parts]
     order = list(range(len(parts))) if flat else _order(parts)
     ordered = [parts[place] for place in order]
@@ -200,7 +200,11 @@ def _may_be_rows(cut: Cut) -> bool:
 
 
 def _fit(
-    natural: list[list[_Part]], from_end: int, unit: int, grid: Mapping[Variable, int]
+    natural: list[list[_Part]],
+    from_end: int,
+    unit: int,
+    grid: Mapping[Variable, int],
+    whole: Set[int],
 ) -> None:
     """Makes one of the last dimensions that the kernel sees one of whole tiles, or all of it.
 
@@ -220,7 +224,8 @@ def _fit(
     cut, span = part.cut, part.span
     if span is None or _fits(cut, unit):
         return
-    apart = _apart(span, grid) if len(natural[outer]) == 1 else None
+    single = len(natural[outer]) == 1 and outer not in whole
+    apart = _apart(span, grid) if single else None
     if apart is not None:
         natural[outer] = apart
         return

@@ -1,13 +1,15 @@
 """What a step writes: stores, and atomic updates as sums in a block that stays."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
-from translators.emit.accesses import edges_only, never
+from translators.emit.accesses import edges_only, never, tiled
 from translators.emit.affine import affine_term
 from translators.emit.emission import Emission, Rule
 from translators.emit.pallas.emission import StepEmission
+from translators.emit.pallas.picking import Pick, pick_of, picks
 from translators.emit.pallas.reading import (
     index_of,
     local_spans,
@@ -66,15 +68,42 @@ def stored(
     here = e.come_here()
     if here is not None and here.number == 0:
         return
-    spans = spans_for(e, op, pointer)
     state = e.buffers.states[pointer.buffer]
     if state.element == I64:
         raise e.refuse(op, "writes integers of 64 bits")
+    pick = None if tiled(e, e.accesses.get(op), pointer) else pick_of(e, op, pointer, shape)
+    if pick is not None:
+        _write_picked(e, op, pointer.buffer, pick, value, e.both(here, mask()))
+        return
+    spans = spans_for(e, op, pointer)
     if touched(spans) != set(e.axes) or not whole_lanes(spans, shape):
         raise e.refuse(op, f"writes to one place of `{state.fact.name}` from several programs")
     asked = None if edges_only(e.accesses[op]) else mask()
     condition = e.both(e.both(here, asked), _within(e, spans))
     _write(e, op, pointer.buffer, spans, shape, value, condition)
+
+
+def _write_picked(
+    e: StepEmission, op: Op, buffer: int, pick: Pick, value: Term, condition: Term | None
+) -> None:
+    """Puts a value at one position of a dimension in each lane."""
+    state = e.buffers.states[buffer]
+    moved = touched(pick.spans) == set(e.axes)
+    if not moved or not whole_lanes(pick.spans, pick.shape):
+        raise e.refuse(op, f"writes to one place of `{state.fact.name}` from several lanes")
+    shape = pick.shape[:-1]
+    value = e.lifted(value, shape)
+    wider = replace(value, shape=pick.shape, dims=(*value.dims, False))
+    if not value.bare:
+        wider = wider.like(e.writer.assign(f"{value.text}[..., None]"))
+    here = picks(e, pick)
+    if condition is not None:
+        condition = e.lifted(condition, shape)
+        holds = replace(condition, shape=pick.shape, dims=(*condition.dims, False))
+        if not condition.bare:
+            holds = holds.like(e.writer.assign(e.indexed(condition, "..., None")))
+        here = e.both(here, holds) or here
+    _write(e, op, buffer, pick.spans, pick.shape, wider, e.both(here, _within(e, pick.spans)))
 
 
 def _within(e: StepEmission, spans: Sequence[Span]) -> Term | None:
@@ -164,8 +193,8 @@ def _write_number(
     if condition is not None or not e.goes_everywhere(index, window.sizes[0]):
         raise e.refuse(op, f"writes some single numbers of `{state.fact.name}`, and leaves others")
     window = e.output(op, window)
-    value = e.lifted(_as_held(e, value, window), ())
-    if value.shape or not value.bare:
+    value = _as_held(e, value, window)
+    if value.number is None and not value.bare:
         value = value.like(e.writer.assign(f"({value.text}).reshape(())"), shape=(), dims=())
     e.writer.effect(f"{window.reference}[{affine_term(e, index).text}] = {typed(value)}")
     e.begun.add(buffer)
