@@ -24,7 +24,12 @@ from translators.triton.host_arrays import NUMPY_DTYPES
 from translators.triton.kernel_graph import kernel_graph, kernel_parameters
 from translators.triton.launches import ArrayArgument, DescriptorArgument, Launch, ScalarArgument
 
-_READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
+_READS = frozenset(
+    (
+        *("tt.load", "tt.atomic_load", "tt.atomic_poll"),
+        *("tt.descriptor_load", "tt.descriptor_gather"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,17 +50,21 @@ def dropout(checkouts):
 
 def layer_norm(checkouts):
     module = _module(checkouts, "05-layer-norm")
-    for dtype in (torch.float16, torch.float32):
-        x = torch.randn(151, 700, dtype=dtype, requires_grad=True)
-        weight = torch.rand(700, dtype=dtype, requires_grad=True)
-        bias = torch.rand(700, dtype=dtype, requires_grad=True)
-        y = module.layer_norm(x, (700,), weight, bias, 1e-5)
-        y.backward(torch.randn_like(y))
+    # More rows than partial sums, so that some are added to what another program left.
+    for dtype, rows, columns in ((torch.float16, 139, 1100), (torch.float32, 151, 700)):
+        x = torch.randn(rows, columns, dtype=dtype, requires_grad=True)
+        weight = torch.rand(columns, dtype=dtype, requires_grad=True)
+        bias = torch.rand(columns, dtype=dtype, requires_grad=True)
+        y = module.layer_norm(x, (columns,), weight, bias, 1e-5)
+        if dtype == torch.float16:
+            y.backward(torch.randn_like(y))
 
 
 def attention(checkouts, causal, dtype, specialized=False):
     module = _module(checkouts, "06-fused-attention")
     q, k, v = ((torch.randn(2, 3, 256, 64) * 0.5).to(dtype).requires_grad_() for _ in range(3))
+    if dtype == torch.float8_e5m2:  # columns of V behind one another, as its test has them
+        v = v.detach().permute(0, 1, 3, 2).contiguous().permute(0, 1, 3, 2).requires_grad_()
     out = module.attention(q, k, v, causal, 0.5, specialized)
     if dtype == torch.float16:
         out.backward(torch.randn_like(out))
@@ -74,7 +78,7 @@ CASES = {
     "05 layer norm": layer_norm,
     "06 attention, causal": partial(attention, causal=True, dtype=torch.float16),
     "06 attention": partial(attention, causal=False, dtype=torch.float16),
-    "06 attention, fp8": partial(attention, causal=True, dtype=torch.float8_e5m2),
+    "06 attention, fp8": partial(attention, causal=True, dtype=torch.float8_e5m2, specialized=True),
     "06 attention, pointers": partial(
         attention, causal=True, dtype=torch.float16, specialized=True
     ),

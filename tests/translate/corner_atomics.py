@@ -122,6 +122,34 @@ def histogram(x_ptr, out_ptr, BINS: tl.constexpr, N: tl.constexpr):
     tl.atomic_add(out_ptr + tl.arange(0, BINS), counts)
 
 
+@triton.jit
+def handed_over(flag_ptr, x_ptr, out_ptr, N: tl.constexpr):
+    """Each program waits for the one before it, and takes up what it left."""
+    pid = tl.program_id(0)
+    lanes = tl.arange(0, N)
+    x = tl.load(x_ptr + pid * N + lanes)
+    if pid > 0:
+        tl.atomic_poll(flag_ptr + pid - 1, 1)
+        x += tl.load(out_ptr + (pid - 1) * N + lanes)
+    tl.store(out_ptr + pid * N + lanes, x)
+    tl.atomic_store(flag_ptr + pid, 1)
+
+
+@triton.jit
+def read_atomically(x_ptr, out_ptr, size, N: tl.constexpr):
+    lanes = tl.program_id(0) * N + tl.arange(0, N)
+    x = tl.atomic_load(x_ptr + lanes, mask=lanes < size)
+    tl.atomic_store(out_ptr + lanes, x * 2 + 1, mask=lanes < size + 3)
+
+
+@triton.jit
+def given_up(flag_ptr, out_ptr, N: tl.constexpr):
+    """What never comes is waited for no longer than for some time."""
+    lanes = tl.arange(0, N)
+    there = tl.atomic_poll(flag_ptr + lanes, lanes % 3, timeout_ns=10)
+    tl.store(out_ptr + lanes, there.to(tl.int32) + 5)
+
+
 def _case(kernel, name, arrays, expected, **rest):
     return Case(
         name=f"atomics: {name}",
@@ -270,4 +298,38 @@ def _returned():
     )
 
 
-CASES = (*_scattered(), *_shared(), *_returned())
+def _waited():
+    rng = np.random.default_rng(11)
+    x = rng.integers(-50, 50, (PROGRAMS, N)).astype(np.int32)
+    arrays = {"x_ptr": x, "out_ptr": np.zeros_like(x)}
+    yield _case(
+        "handed_over",
+        "what another program is waited for",
+        {"flag_ptr": np.zeros(PROGRAMS, np.int32), **arrays},
+        {"out_ptr": x.cumsum(0), "flag_ptr": np.ones(PROGRAMS, np.int32)},
+        unordered=False,
+        interpreted=False,  # this interpreter has none
+    )
+    size = PROGRAMS * N - 5
+    expected = np.where(np.arange(PROGRAMS * N) < size, x.reshape(-1) * 2 + 1, 1)
+    expected = np.where(np.arange(PROGRAMS * N) < size + 3, expected, 0)
+    yield _case(
+        "read_atomically",
+        "read and written in one piece",
+        arrays,
+        {"out_ptr": expected.reshape(PROGRAMS, N)},
+        scalars={"size": size},
+        interpreted=False,
+    )
+    flags = rng.integers(0, 3, N).astype(np.int32)
+    yield _case(
+        "given_up",
+        "waited for in vain",
+        {"flag_ptr": flags, "out_ptr": np.zeros(N, np.int32)},
+        {"out_ptr": (flags == np.arange(N) % 3) + 5},
+        grid=(1,),
+        interpreted=False,
+    )
+
+
+CASES = (*_scattered(), *_shared(), *_returned(), *_waited())

@@ -149,6 +149,42 @@ def test_what_jaxlib_has_no_syntax_for_is_read():
     assert found[3].attributes["isVolatile"] is True
 
 
+@pytest.mark.parametrize(
+    ("line", "operands", "result"),
+    [
+        ("%r = tt.atomic_load acquire, gpu, %p, %c : (!tt.ptr<i32>, i1) -> i32", 2, "i32"),
+        (
+            "%r = tt.atomic_load relaxed, cta, %ps, %cs : "
+            "(tensor<4x!tt.ptr<i32>>, tensor<4xi1>) -> tensor<4xi32>",
+            2,
+            "tensor<4xi32>",
+        ),
+        ("tt.atomic_store release, gpu, %p, %i, %c : !tt.ptr<i32>", 3, None),
+        ("tt.atomic_store relaxed, sys, %ps, %is, %cs : tensor<4x!tt.ptr<i32>>", 3, None),
+        ("%r = tt.atomic_poll acquire, gpu, %p, %i : !tt.ptr<i32>, i32 -> i1", 2, "i1"),
+        (
+            "%r = tt.atomic_poll relaxed, sys, %ps, %is timeout %t : "
+            "tensor<4x!tt.ptr<i32>>, tensor<4xi32> -> tensor<4xi1>",
+            3,
+            "tensor<4xi1>",
+        ),
+    ],
+)
+def test_atomic_reads_and_writes_are_read_with_what_their_syntax_leaves_out(line, operands, result):
+    found = ops(
+        kernel(
+            f"    {line}",
+            "%p: !tt.ptr<i32>, %i: i32, %c: i1, %t: i64, %ps: tensor<4x!tt.ptr<i32>>, "
+            "%is: tensor<4xi32>, %cs: tensor<4xi1>",
+        )
+    )[0]
+    words = line.removeprefix("%r = ").replace(",", " ").split()
+    assert found.name == words[0]
+    assert found.attributes == {"sem": words[1], "scope": words[2]}
+    assert len(found.operands) == operands
+    assert [str(each.type) for each in found.results] == ([result] if result else [])
+
+
 def test_what_a_cache_should_do_is_no_part_of_the_graph():
     """Written as older and as newer Tritons do."""
     for hint in (

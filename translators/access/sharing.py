@@ -31,7 +31,12 @@ from translators.graph.graph import Op
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-_READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
+_READS = frozenset(
+    (
+        *("tt.load", "tt.atomic_load", "tt.atomic_poll"),
+        *("tt.descriptor_load", "tt.descriptor_gather"),
+    )
+)
 # Elements that an access may have to list; of larger launches some programs are looked at.
 _MOST = 1 << 22
 _SOME = 3

@@ -49,7 +49,10 @@ from translators.graph.types import I1
 ACCESS_OPS: Mapping[str, int | None] = MappingProxyType(
     {
         "tt.atomic_cas": None,
+        "tt.atomic_load": 1,
+        "tt.atomic_poll": None,
         "tt.atomic_rmw": 2,
+        "tt.atomic_store": 2,
         "tt.descriptor_gather": None,
         "tt.descriptor_load": None,
         "tt.descriptor_reduce": None,

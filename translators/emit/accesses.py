@@ -7,6 +7,7 @@ from translators.access.analysis import Access
 from translators.emit.buffers import BufferState, flat_problem
 from translators.emit.emission import Emission, Note, RetryError, Rule
 from translators.emit.gathering import taken
+from translators.emit.operands import texts
 from translators.emit.pointers import pointee_of
 from translators.emit.terms import (
     BatchAxis,
@@ -75,6 +76,18 @@ def _load(e: Emission, op: Op) -> None:
     if found.element == I64 and e.element(op.result) == I32:
         found = e.bind(f"{found.text}.astype(jnp.int32)", found, op.result.name, element=I32)
     e.put(op.result, found)
+
+
+def _poll(e: Emission, op: Op) -> None:
+    """Programs run one after another: what is waited for has come by now, or never will."""
+    pointer = e.pointer(op.operands[0], op)
+    if pointer.alternatives:
+        raise e.refuse(op, "waits for what is in one array or another")
+    shape = shape_of(op.operands[0].type)
+    zero = constant(0, pointee_of(op.operands[0].type), shape)
+    terms = e.alike([_loaded(e, op, pointer.last, None, zero, shape), e.term(op.operands[1])])
+    found, expected = texts(terms)
+    e.give(op, f"{found} == {expected}", terms)
 
 
 def _loaded(
@@ -285,6 +298,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "tt.load": _load,
         "tt.store": _store,
         "tt.atomic_load": _load,
+        "tt.atomic_poll": _poll,
         "tt.atomic_store": _store,
     }
 )

@@ -27,7 +27,8 @@ def program_order(
 
     Where only data decide whether programs meet, nothing is lost when all of them take each op
     together: Triton starts programs in no order, so that this is one of the orders in which the
-    kernel itself may run. Where they meet all the same, its result is left to chance.
+    kernel itself may run. Where they meet all the same, its result is left to chance. A program
+    that waits for another one is the exception: it has to come after it.
 
     Args:
       module: the kernel.
@@ -46,9 +47,10 @@ def program_order(
         return None, None
     pair = f"`{found.other.name}` at line {_line(found.other)}"
     line = _line(found.write)
-    if found.known:
+    if found.known or _waits(module, (found.write, found.other)):
+        touches = "touches" if found.known else "may touch"
         return Note(
-            text=f"programs run one after another: {pair} touches what `{found.write.name}` of "
+            text=f"programs run one after another: {pair} {touches} what `{found.write.name}` of "
             "another program writes",
             line=line,
         ), None
@@ -57,6 +59,15 @@ def program_order(
         f"`{found.write.name}` of another program writes, no order of the two is kept",
         line=line,
     )
+
+
+def _waits(module: Module, pair: tuple[Op, Op]) -> bool:
+    """Whether one of two ops may be there for a program to wait for another one."""
+    if any(op.name in ("tt.atomic_load", "tt.atomic_store") for op in pair):
+        return True
+    loops = (op for op in walk(module.kernel.body) if op.name == "scf.while")
+    inside = {op for loop in loops for region in loop.regions for op in walk(region)}
+    return any(op in inside for op in pair)
 
 
 def _line(op: Op) -> int:
