@@ -7,14 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from translators.access.expression import Affine, Iteration, Variable
+from translators.access.expression import Affine, Iteration, Symbol, Variable, leaves
 from translators.access.states import Pointer
 from translators.emit.emission import Emission
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.windows import Window
 from translators.emit.terms import BatchAxis, Term
 from translators.emit.tiles import Source
-from translators.graph.graph import Op
+from translators.emit.tiling import Span
+from translators.graph.graph import Op, Value
 from translators.graph.types import I1
 
 _READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
@@ -59,6 +60,8 @@ class StepEmission(Emission):
     Attributes:
       grid: the variables that count the steps, with how many there are along each.
       needless: for each load the parts of its mask that keep out only what comes to nothing.
+      steering: numbers in memory that are known where a step begins: which window of scalars, and
+        which of its numbers, over the variables of the grid.
       whole: for each buffer the dimensions of which its window has all.
       windows: what the step reads of the arrays, in the order in which it was asked for.
       outputs: the windows that are written, by buffer.
@@ -71,6 +74,7 @@ class StepEmission(Emission):
 
     grid: Mapping[Variable, int] = field(default_factory=dict)
     needless: Mapping[Op, frozenset[Affine]] = field(default_factory=dict)
+    steering: dict[Value, tuple[Window, Affine]] = field(default_factory=dict)
     whole: Mapping[int, frozenset[int]] = field(default_factory=dict)
     windows: dict[object, Window] = field(default_factory=dict)
     outputs: dict[int, Window] = field(default_factory=dict)
@@ -116,6 +120,15 @@ class StepEmission(Emission):
         if term.element == I1:
             return f"({term.text}.astype(jnp.int32)[{index}] != 0)"
         return Emission.indexed(self, term, index)
+
+    def counters(self, spans: Sequence[Span]) -> dict[Variable, int]:
+        """What may say which block a step reads: the grid's variables, and numbers in memory."""
+        found = dict(self.grid)
+        for span in spans:
+            for leaf in leaves(span.start):
+                if isinstance(leaf, Symbol) and leaf.value in self.steering and not leaf.lanes:
+                    found[leaf] = leaf.interval.high + 1
+        return found
 
     def is_written(self, buffer: int) -> bool:
         """Whether the kernel writes to an array, here or elsewhere."""

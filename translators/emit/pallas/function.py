@@ -6,7 +6,16 @@ from math import prod
 import numpy as np
 
 from translators.access.analysis import Analysis
-from translators.access.expression import Affine, Derivation, Derived, Variable, derived_in, leaves
+from translators.access.expression import (
+    Affine,
+    Derivation,
+    Derived,
+    Symbol,
+    Variable,
+    depends_on_data,
+    derived_in,
+    leaves,
+)
 from translators.emit.classes import classes_of
 from translators.emit.driving import run
 from translators.emit.emission import Note, UnsupportedError
@@ -210,8 +219,10 @@ class _Maker:
         e = self._emission
         drop_unused(block, set())
         used = {name for each in every(block) for name in names_in(each.text)}
+        read = [each for each in e.windows.values() if each.reference in used]
+        led = {each.reference for window in read for each, _ in self._leading(window)}
         for place, window in list(e.windows.items()):
-            if window.reference not in used:
+            if window.reference not in used | led:
                 del e.windows[place]
         for reference in list(self._numbers):
             if reference not in used:
@@ -260,17 +271,20 @@ class _Maker:
             window = e.outputs[buffer]
             if buffer not in e.kept:
                 continue
-            copied = f"{window.reference}[...] = {window.initial}[...]"
+            places = [str(each) for each in range(window.sizes[0])] if window.scalars else ["..."]
+            copies = [
+                Statement((), f"{window.reference}[{each}] = {window.initial}[{each}]", guard=True)
+                for each in places
+            ]
             moving = {each for index in window.index for each in leaves(index)}
             still = [self._counters[each] for each in grid if each not in moving]
-            copy = Statement((), copied, guard=True)
             if still:
                 first = " & ".join(f"({each} == 0)" for each in still)
                 name = self._writer.fresh("keep")
-                copy = Statement(
-                    (name,), "", guard=True, body=[copy], decorator=f"pl.when({first})"
-                )
-            found.append(copy)
+                copies = [
+                    Statement((name,), "", guard=True, body=copies, decorator=f"pl.when({first})")
+                ]
+            found += copies
         return found
 
     # The call
@@ -280,10 +294,14 @@ class _Maker:
     ) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]], dict[int, int]]:
         """References, specifications and arrays of what goes in and out, and what is one array."""
         e = self._emission
-        inputs: list[tuple[str, str, str]] = []
+        led = self._prefetched()
+        first = [each for each in e.windows.values() if each.reference in led]
+        inputs = [(each.reference, "", self._operand(each)) for each in first]
         for reference, (*_, array) in self._numbers.items():
             inputs.append((reference, "pl.BlockSpec(memory_space=pltpu.SMEM)", array))
         for window in e.windows.values():
+            if window in first:
+                continue
             inputs.append((window.reference, self._specification(window), self._operand(window)))
         outputs: list[tuple[str, str, str]] = []
         aliases: dict[int, int] = {}
@@ -299,6 +317,28 @@ class _Maker:
             outputs.append((window.reference, self._specification(window), shape))
         return inputs, outputs, aliases
 
+    def _leading(self, window: Window) -> list[tuple[Window, Affine]]:
+        """The numbers in memory that say which block a window is."""
+        return [
+            self._emission.steering[leaf.value]
+            for index in window.index
+            for leaf in leaves(index)
+            if isinstance(leaf, Symbol)
+        ]
+
+    def _prefetched(self) -> list[str]:
+        """The references to arrays whose numbers say which blocks to read."""
+        windows = self._emission.windows.values()
+        led = (each.reference for window in windows for each, _ in self._leading(window))
+        return list(dict.fromkeys(led))
+
+    def _moved(self, window: Window) -> set[Variable]:
+        """The variables of the grid that a window moves with."""
+        found: set[Variable] = set()
+        for index in (*window.index, *(each for _, each in self._leading(window))):
+            found.update(leaf for leaf in leaves(index) if leaf in self._plan.grid)
+        return found
+
     def _operand(self, window: Window) -> str:
         """The array that a window is cut from, in the form that it is cut from."""
         state = self._emission.buffers.states[window.buffer]
@@ -307,29 +347,37 @@ class _Maker:
     def _specification(self, window: Window) -> str:
         if window.scalars:
             return "pl.BlockSpec(memory_space=pltpu.SMEM)"
-        moved = {leaf for index in window.index for leaf in leaves(index)}
+        moved = self._moved(window)
         shown = [
             self._places[each] if each in moved else f"_{self._places[each]}"
             for each in self._grid()
         ]
+        led = {each.reference for each, _ in self._leading(window)}
+        shown = shown or ["_"]
+        shown += [each if each in led else f"_{each}" for each in self._prefetched()]
         block = ", ".join(
             "None" if not each.seen else str(each.block) for each in window.dimensions
         )
         index = ", ".join(self._block_index(each) for each in window.dimensions)
         comma = "," if len(window.dimensions) == 1 else ""
-        return (
-            f"pl.BlockSpec(({block}{comma}), lambda {', '.join(shown or ['_'])}: ({index}{comma}))"
-        )
+        return f"pl.BlockSpec(({block}{comma}), lambda {', '.join(shown)}: ({index}{comma}))"
 
     def _block_index(self, cut: Cut) -> str:
         """Which block of a dimension a step sees; the last one in the place of those behind."""
         last = -(-cut.size // cut.block) - 1
         text = self._expression(cut.index)
+        if depends_on_data(cut.index):
+            # What data say where no lane takes part may be anything.
+            return f"jnp.clip({text}, 0, {last})"
         return text if cut.index.interval.high <= last else f"jnp.minimum({text}, {last})"
 
     def _expression(self, expression: Affine) -> str:
         """The expression over the variables of the grid as Python."""
         parts: dict[Variable, str] = dict(self._places)
+        for leaf in leaves(expression):
+            if isinstance(leaf, Symbol):
+                window, index = self._emission.steering[leaf.value]
+                parts[leaf] = f"{window.reference}[{self._expression(index)}]"
         for derived in derived_in(expression):
             parts[derived] = _derived(
                 derived, _sum(derived.left, parts), _sum(derived.right, parts)
@@ -394,14 +442,23 @@ class _Maker:
         e = self._emission
         sizes = [str(self._plan.grid[each]) for each in grid] or ["1"]
         semantics = [f'"{self._semantics(each)}"' for each in grid] or ['"arbitrary"']
-        listed = ", ".join(each for _, each, _ in inputs)
+        listed = ", ".join(each for _, each, _ in inputs if each)
         shapes, places = [each for *_, each in outputs], [each for _, each, _ in outputs]
         single = len(outputs) == 1
-        options = [
-            name,
+        steps = [
             f"grid=({', '.join(sizes)}{',' if len(sizes) == 1 else ''})",
             f"in_specs=[{listed}]",
             f"out_specs={places[0] if single else f'[{chr(44).join(places)}]'}",
+        ]
+        led = self._prefetched()
+        if led:
+            steps = [
+                f"grid_spec=pltpu.PrefetchScalarGridSpec(num_scalar_prefetch={len(led)}, "
+                f"{', '.join(steps)})"
+            ]
+        options = [
+            name,
+            *steps,
             f"out_shape={shapes[0] if single else f'[{chr(44).join(shapes)}]'}",
         ]
         if aliases:

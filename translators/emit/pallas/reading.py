@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from translators.access.analysis import Access
 from translators.access.delinearize import Dimension
-from translators.access.expression import Affine, Interval, Lane, depends_on_data
+from translators.access.expression import Affine, Interval, Lane, depends_on_data, leaves
 from translators.emit.accesses import never, tiled
 from translators.emit.affine import affine_term
 from translators.emit.buffers import BufferState
@@ -28,7 +28,7 @@ from translators.emit.terms import PointerTerm, Term, constant
 from translators.emit.tiles import assembled, source_of
 from translators.emit.tiling import Span
 from translators.graph.graph import Op
-from translators.graph.types import I64, FloatType, shape_of
+from translators.graph.types import I32, I64, FloatType, shape_of
 
 
 def steps(e: Emission) -> StepEmission:
@@ -167,6 +167,9 @@ def _scalar(
     if buffer in e.outputs:
         raise e.refuse(op, f"reads single numbers of `{state.fact.name}`, which is written")
     window = e.window(window)
+    known = not depends_on_data(index) and all(leaf in e.grid for leaf in leaves(index))
+    if known and state.element == I32 and not shape:
+        e.steering[op.result] = (window, index)
     place = affine_term(e, index).text
     if not index.interval.within(Interval(0, window.sizes[0] - 1)):
         place = f"jnp.clip({place}, 0, {window.sizes[0] - 1})"
@@ -220,8 +223,9 @@ def window_for(
     """The window of an access, which may be one that others have too."""
     state = e.buffers.states[buffer]
     try:
+        moving = e.grid if written or e.is_written(buffer) else e.counters(spans)
         window, seen = window_of(
-            buffer, state, spans, e.grid, e.summed, e.whole.get(buffer, frozenset())
+            buffer, state, spans, moving, e.summed, e.whole.get(buffer, frozenset())
         )
     except WindowError as error:
         raise e.refuse(op, f"is no block of `{state.fact.name}`: {error}") from None

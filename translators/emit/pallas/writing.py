@@ -25,6 +25,8 @@ from translators.emit.tiling import Span, touched, whole_lanes
 from translators.graph.graph import Op
 from translators.graph.types import I1, I64, ElementType, FloatType, IntType, Number, shape_of
 
+# Numbers that are copied one by one where a kernel begins.
+_MOST_KEPT = 32
 _SUMMED = {"add": "jnp.sum", "fadd": "jnp.sum", "max": "jnp.max", "min": "jnp.min"}
 _JOINED = {
     "add": "{0} + {1}",
@@ -269,6 +271,9 @@ def updated(
         value = e.chosen(condition, value, constant(neutral, value.element, shape))
     value = e.spread(value, batch=e.axes)
     value = _over_programs(e, value, touched(spans), _SUMMED[kind])
+    if not any(span.digits for span in spans):
+        _update_number(e, op, pointer.buffer, spans, value, kind)
+        return
     window, seen = window_for(e, op, pointer.buffer, spans, written=True)
     e.keeps(window)
     e.begun.add(pointer.buffer)
@@ -284,6 +289,27 @@ def updated(
         text = f"({text}).reshape({', '.join(map(str, lengths))})"
     reference = f"{window.reference}[{'...' if whole else ', '.join(index)}]"
     e.writer.effect(f"{reference} = {text}")
+
+
+def _update_number(
+    e: StepEmission, op: Op, buffer: int, spans: Sequence[Span], value: Term, kind: str
+) -> None:
+    """Combines a number with one in scalar memory, where all of the array is in every step."""
+    state = e.buffers.states[buffer]
+    try:
+        window, index = scalars_of(buffer, state, spans)
+    except WindowError as error:
+        raise e.refuse(op, f"is no block of `{state.fact.name}`: {error}") from None
+    if window.sizes[0] > _MOST_KEPT:
+        raise e.refuse(op, f"updates single numbers of `{state.fact.name}`, of {window.sizes[0]}")
+    window = e.output(op, window)
+    e.keeps(window)
+    e.begun.add(buffer)
+    value = _as_held(e, value, window)
+    if value.number is None and not value.bare:
+        value = value.like(e.writer.assign(f"({value.text}).reshape(())"), shape=(), dims=())
+    place = f"{window.reference}[{affine_term(e, index).text}]"
+    e.writer.effect(f"{place} = {_JOINED[kind].format(place, typed(value))}")
 
 
 def _neutral(kind: str, element: ElementType) -> Number | None:
