@@ -125,18 +125,20 @@ def compiled(function: Callable[..., Any], types: Sequence[Any], generation: str
     shutil.rmtree(DUMP, ignore_errors=True)
     DUMP.mkdir()
     jax.clear_caches()  # what jax has compiled before would leave no schedules
-    sharding = _sharding(generation)
+    device = _device(generation)
+    sharding = jax.sharding.SingleDeviceSharding(device)
     placed = [jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=sharding) for each in types]
-    return jax.jit(function).lower(*placed).compile()
+    # Pallas asks the mesh which TPU it writes for.
+    with jax.sharding.use_abstract_mesh(jax.sharding.Mesh([device], ("x",)).abstract_mesh):
+        return jax.jit(function, keep_unused=True).lower(*placed).compile()
 
 
 @cache
-def _sharding(generation: str) -> Any:
-    import jax
+def _device(generation: str) -> Any:
     from jax.experimental import topologies
 
     topology = topologies.get_topology_desc(platform="tpu", topology_name=TOPOLOGIES[generation])
-    return jax.sharding.SingleDeviceSharding(topology.devices[0])
+    return topology.devices[0]
 
 
 def estimates(

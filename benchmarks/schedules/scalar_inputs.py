@@ -1,8 +1,8 @@
-"""Numbers that decide what a Pallas kernel does: the integers that it is called with.
+"""Numbers that decide what a kernel does: the integers that it is called with.
 
-A kernel may read its grid, its loop bounds and the blocks that it fetches from integer operands
-(scalar prefetch). Those are computed on a CPU from what the function is given, and laid out as
-scalar memory holds them.
+A Pallas kernel may read its grid, its loop bounds and the blocks that it fetches from integer
+operands (scalar prefetch). Those are computed on a CPU from what the function is given, and laid
+out as scalar memory holds them. So are the integers that the function itself is given.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.schedules.text import ScheduleError
-from hlo_tools.hlo.module import Instruction
+from hlo_tools.hlo.module import Instruction, Module, parameter_number
 from hlo_tools.hlo.parser import parse_module
 from hlo_tools.hlo.shape import Shape
 
@@ -34,7 +34,7 @@ class Call:
 def scalar_inputs(
     function: Callable[..., Any], arguments: Sequence[Any], hlo: str
 ) -> dict[Key, np.ndarray]:
-    """The 32-bit words of the integer operands of each Pallas kernel of a compiled program.
+    """The 32-bit words of integer operands, of Pallas kernels and of what takes parameters.
 
     Args:
       function: what was compiled.
@@ -46,16 +46,38 @@ def scalar_inputs(
     """
     import jax
 
+    module = parse_module(hlo)
+    given = dict(_given(arguments, module))
     closed = jax.make_jaxpr(function)(*arguments)
     if not any(_integers(equation) for equation in _equations(closed.jaxpr)):
-        return {}
+        return given
     values = [
         each if isinstance(each, np.ndarray | jax.Array) else np.zeros(each.shape, each.dtype)
         for each in arguments
     ]
     calls: list[Call] = []
     _evaluate(closed.jaxpr, closed.consts, jax.tree.leaves(values), calls)
-    return dict(_placed(calls, hlo))
+    return {**given, **dict(_placed(calls, module))}
+
+
+_SAME_MEMORY = ("bitcast", "copy-start", "copy-done", "get-tuple-element")
+
+
+def _given(arguments: Sequence[Any], module: Module) -> Iterator[tuple[Key, np.ndarray]]:
+    """The integers that the program is given, where an instruction takes them as they are."""
+    entry = next((each for each in module.computations if each.is_entry), None)
+    for instruction in entry.instructions if entry is not None else ():
+        for index, operand in enumerate(instruction.operands):
+            source = operand
+            while source.opcode in _SAME_MEMORY and source.operands:
+                source = source.operands[0]
+            if source.opcode != "parameter":
+                continue
+            value = arguments[parameter_number(source)]
+            if not isinstance(value, np.ndarray) or value.dtype.name not in _TYPES:
+                continue
+            if value.size <= _LARGEST:
+                yield (instruction.name, index), words(value, source.shape, source)
 
 
 def _equations(jaxpr: Any) -> Iterator[Any]:
@@ -139,10 +161,10 @@ def _alone(jaxpr: Any, equation: Any, read: Callable[[Any], Any]) -> Sequence[An
     return jaxpr_as_fun(ClosedJaxpr(one, ()))(*(read(each) for each in variables))
 
 
-def _placed(calls: list[Call], hlo: str) -> Iterator[tuple[Key, np.ndarray]]:
+def _placed(calls: list[Call], module: Module) -> Iterator[tuple[Key, np.ndarray]]:
     kernels = [
         instruction
-        for instruction in parse_module(hlo).instructions()
+        for instruction in module.instructions()
         if instruction.opcode == "custom-call"
         and instruction.attribute("custom_call_target") == '"tpu_custom_call"'
     ]

@@ -224,15 +224,18 @@ class _Writer:
         lines: list[str] = []
         results: list[tuple[str, Op]] = []
         unneeded: list[Op] = []
-        same = [op for op in ops if op.result and op.name.startswith(_SAME)]
-        for op in same:
+        names: list[Op] = []
+        made = {op.result.value for op in ops if op.result and not op.name.startswith(_SAME)}
+        for op in ops:
             if op.name.startswith(("sphi", "pphi")):
-                self.alias(op)
+                self.rename(op)
         for op in ops:
             if op.result is not None and op.result.kind in "sp":
-                if op in same:
+                if op.name.startswith(("sphi", "pphi")):
                     continue
-                if op.result.value in self.needed:
+                if op.name.startswith(_SAME) and (self.stays(op) or self.reads(op) & made):
+                    names.append(op)
+                elif op.result.value in self.needed:
                     results.append((self.value(op), op))
                 else:
                     unneeded.append(op)
@@ -241,16 +244,25 @@ class _Writer:
             elif op.result is None and op.name.startswith(_EVENTS):
                 lines += self.event(op, offset)
         if results:
-            names = ", ".join(f"t{index}" for index in range(len(results)))
-            lines.insert(0, f"{names} = {', '.join(text for text, _ in results)}")
+            temporaries = ", ".join(f"t{index}" for index in range(len(results)))
+            lines.insert(0, f"{temporaries} = {', '.join(text for text, _ in results)}")
             for index, (_, op) in enumerate(results):
                 lines.append(f"{self.define(op)} = t{index}")
         for op in unneeded:
             self.note(op)
-        for op in same:
-            if op.name.startswith("int_to_ptr"):
-                self.alias(op)
+        for op in names:
+            lines += self.rename(op)
         return lines
+
+    def reads(self, op: Op) -> set[int]:
+        return {each.value for each in op.operands if isinstance(each, Register)}
+
+    def stays(self, op: Op) -> bool:
+        """Whether an operation that gives a value another name leaves it in its register."""
+        assert op.result is not None
+        key = (op.result.kind, op.result.number)
+        sources = [each for each in op.operands if isinstance(each, Register)]
+        return all((each.kind, each.number) == key for each in sources)
 
     def local(self, key: tuple[str, int]) -> str:
         return f"{key[0]}{key[1]}"
@@ -276,16 +288,19 @@ class _Writer:
         """Whether the register keeps what it held where the operation does not run."""
         return op.predicate is not None and op.otherwise is None
 
-    def alias(self, op: Op) -> None:
-        """An operation that gives the value of its register another name."""
-        result = op.result
-        assert result is not None
-        key = (result.kind, result.number)
-        sources = {(each.kind, each.number) for each in op.operands if isinstance(each, Register)}
-        if sources - {key} and result.value in self.needed:
-            raise ScheduleError(f"{self.where}: `{op.name}` between registers")
-        if key in self.values:
-            self.values[key].add(result.value)
+    def rename(self, op: Op) -> list[str]:
+        """Gives the value of a register another name, or one of this bundle another register."""
+        assert op.result is not None
+        key = (op.result.kind, op.result.number)
+        if self.stays(op):
+            if key in self.values:
+                self.values[key].add(op.result.value)
+            return []
+        if op.result.value not in self.needed:
+            self.note(op)
+            return []
+        text = self.result(op)
+        return [f"{self.define(op)} = {text}"]
 
     def read(self, register: Register) -> str:
         key = (register.kind, register.number)
@@ -338,7 +353,7 @@ class _Writer:
         operands = [self.operand(each) for each in op.operands]
         if name in _BINARY and len(operands) == 2:
             return _BINARY[name].format(*operands)
-        if name in _MOVES and len(operands) == 1:
+        if (name in _MOVES or stem == "int_to_ptr") and len(operands) == 1:
             return operands[0]
         if stem == "scalar_lea" and len(operands) == 2:
             return f"signed({operands[0]} + {operands[1]})"
