@@ -114,7 +114,8 @@ def test_one_refusal_keeps_everything_from_being_written(run, write, tmp_path):
     done = run(path, "--launch", "both(f32[1])", "--no-verify")
     assert (done.status, done.out) == (1, "")
     assert done.err.endswith("2 launches: 1 translated, 1 refused; nothing is written\n")
-    done = run(path, "--launch", "both(f32[1])", "--no-verify", "--kernel", "good")
+    options = ["--no-verify", "--kernel=good", "--emit=jax"]
+    done = run(path, "--launch", "both(f32[1])", *options)
     assert done.status == 0
     assert function_of(done.out, "good")().tolist() == [1.0]
 
