@@ -11,11 +11,11 @@ from translators.access.expression import Affine, Iteration, Symbol, Variable, l
 from translators.access.states import Pointer
 from translators.emit.emission import Emission
 from translators.emit.pallas.places import evaluated, steps_of
-from translators.emit.pallas.windows import Window
+from translators.emit.pallas.windows import Window, reach
 from translators.emit.terms import BatchAxis, Term
 from translators.emit.tiles import Source
 from translators.emit.tiling import Span
-from translators.graph.graph import Op, Value
+from translators.graph.graph import Op, Value, walk
 from translators.graph.types import I1
 
 _READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
@@ -35,22 +35,24 @@ class CoarserError(Exception):
 
     Attributes:
       buffer: the number of the array.
-      dimensions: which.
+      dimensions: which, and of how many positions at least.
     """
 
-    def __init__(self, buffer: int, dimensions: frozenset[int]) -> None:
+    def __init__(self, buffer: int, dimensions: Mapping[int, int]) -> None:
         super().__init__()
         self.buffer = buffer
         self.dimensions = dimensions
 
 
-def _unlike(one: Window, other: Window) -> frozenset[int]:
-    """The dimensions of the array in which two windows differ."""
-    found = []
-    for place, (first, second) in enumerate(zip(one.spans, other.spans, strict=True)):
-        if (first.start, first.length) != (second.start, second.length):
-            found.append(place)
-    return frozenset(found)
+def _lengths(one: Window, other: Window) -> dict[int, int]:
+    """For the dimensions in which two windows differ how far they go; for all if in none."""
+    pairs = list(enumerate(zip(one.spans, other.spans, strict=True)))
+    unlike = [
+        (place, pair)
+        for place, pair in pairs
+        if (pair[0].start, pair[0].length) != (pair[1].start, pair[1].length)
+    ]
+    return {place: max(reach(each) for each in pair) for place, pair in unlike or pairs}
 
 
 @dataclass(slots=True)
@@ -62,11 +64,14 @@ class StepEmission(Emission):
       needless: for each load the parts of its mask that keep out only what comes to nothing.
       steering: numbers in memory that are known where a step begins: which window of scalars, and
         which of its numbers, over the variables of the grid.
-      whole: for each buffer the dimensions of which its window has all.
+      whole: for each buffer the dimensions of which its window has all, and how many positions
+        that is at least.
       windows: what the step reads of the arrays, in the order in which it was asked for.
       outputs: the windows that are written, by buffer.
       kept: the buffers whose windows begin as what was there before.
       begun: the buffers that something has been written to.
+      changing: the numbers of the arguments that are written through.
+      uncertain: the ops in loops that may have no iteration.
     """
 
     # Products of float32 are of one pass or of six (docs/pallas-capabilities.md).
@@ -75,12 +80,13 @@ class StepEmission(Emission):
     grid: Mapping[Variable, int] = field(default_factory=dict)
     needless: Mapping[Op, frozenset[Affine]] = field(default_factory=dict)
     steering: dict[Value, tuple[Window, Affine]] = field(default_factory=dict)
-    whole: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    whole: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     windows: dict[object, Window] = field(default_factory=dict)
     outputs: dict[int, Window] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)
     begun: set[int] = field(default_factory=set)
     changing: frozenset[int] = frozenset()
+    uncertain: frozenset[Op] = frozenset()
 
     def __post_init__(self) -> None:
         Emission.__post_init__(self)
@@ -89,6 +95,18 @@ class StepEmission(Emission):
             for access in self.analysis.accesses
             if isinstance(access.pointer, Pointer) and access.op.name not in _READS
         )
+        self.uncertain = frozenset(
+            inner
+            for op, number in self.loop_numbers.items()
+            if not self._runs(number)
+            for region in op.regions
+            for inner in walk(region)
+        )
+
+    def _runs(self, number: int) -> bool:
+        """Whether a loop has at least one iteration in every program."""
+        loop = self.analysis.loops.get(number)
+        return loop is not None and loop.trips is not None and loop.trips.interval.low > 0
 
     @property
     def summed(self) -> frozenset[BatchAxis]:
@@ -168,11 +186,14 @@ class StepEmission(Emission):
             found = self.outputs[wanted.buffer] = wanted
         elif found.place != wanted.place:
             if found.layout.sizes == wanted.layout.sizes:
-                others = frozenset(range(len(wanted.spans))) - self.whole.get(
-                    wanted.buffer, frozenset()
-                )
-                if others:
-                    raise CoarserError(wanted.buffer, _unlike(found, wanted) & others or others)
+                known = self.whole.get(wanted.buffer, {})
+                unlike = {
+                    place: length
+                    for place, length in _lengths(found, wanted).items()
+                    if known.get(place, 0) < length
+                }
+                if unlike:
+                    raise CoarserError(wanted.buffer, unlike)
             name = self.buffers.states[wanted.buffer].fact.name
             raise self.refuse(op, f"touches another block of `{name}` than the one that is written")
         return found

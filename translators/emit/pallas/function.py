@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from translators.access.analysis import Analysis
+from translators.access.enumeration import Array
 from translators.access.expression import (
     Affine,
     Derivation,
@@ -32,7 +33,7 @@ from translators.emit.pallas.layout import joined
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
 from translators.emit.pallas.preamble import HELPERS
-from translators.emit.pallas.windows import Cut, Window
+from translators.emit.pallas.windows import Cut, Window, reach
 from translators.emit.pointers import pointee_of
 from translators.emit.python_file import python_file
 from translators.emit.statements import Statement, every, names_in
@@ -93,12 +94,12 @@ def emit_pallas(
     Raises:
       GraphError: part of the kernel has no form as a kernel of blocks; at the kernel's line.
     """
-    whole: dict[int, frozenset[int]] = {}
+    whole: dict[int, dict[int, int]] = {}
     while True:
         try:
             return _Maker(module, analysis, arguments, plan, whole).made()
         except CoarserError as error:
-            whole[error.buffer] = whole.get(error.buffer, frozenset()) | error.dimensions
+            whole.setdefault(error.buffer, {}).update(error.dimensions)
 
 
 class _Maker:
@@ -110,7 +111,7 @@ class _Maker:
         analysis: Analysis,
         arguments: Sequence[ArgumentFact],
         plan: Plan,
-        whole: Mapping[int, frozenset[int]],
+        whole: Mapping[int, Mapping[int, int]],
     ) -> None:
         self._module = module
         self._facts = arguments
@@ -244,10 +245,15 @@ class _Maker:
         ordered = sorted(self._plan.grid, key=lambda each: -sum(each in some for some in moving))
         for window, some in zip(e.outputs.values(), moving, strict=True):
             inside = [each in some for each in ordered]
-            if inside != sorted(inside, reverse=True) and some:
-                dimensions = frozenset(range(len(window.spans)))
-                if dimensions - e.whole.get(window.buffer, frozenset()):
-                    raise CoarserError(window.buffer, dimensions)
+            if inside != sorted(inside, reverse=True) or self._comes_back(window):
+                known = e.whole.get(window.buffer, {})
+                rest = {
+                    place: reach(span)
+                    for place, span in enumerate(window.spans)
+                    if place not in known
+                }
+                if rest:
+                    raise CoarserError(window.buffer, rest)
                 name = e.buffers.states[window.buffer].fact.name
                 raise UnsupportedError(
                     f"blocks of `{name}` would be left and come back to, whatever the order of "
@@ -400,16 +406,25 @@ class _Maker:
 
     def _is_visited(self, window: Window) -> bool:
         """Whether the steps together write to all blocks of the array."""
+        blocks = prod(-(-each.size // each.block) for each in window.dimensions)
+        return len(np.unique(self._visits(window))) == blocks
+
+    def _comes_back(self, window: Window) -> bool:
+        """Whether a block is seen again by steps that move the window elsewhere on the way."""
+        visits = self._visits(window)
+        return len(np.unique(visits)) < len(visits)
+
+    def _visits(self, window: Window) -> Array:
+        """Which block is seen, for all values of the variables of the grid that move a window."""
         grid = self._plan.grid
-        blocks = [-(-each.size // each.block) for each in window.dimensions]
         counts: dict[Variable, int] = {
             leaf: grid[leaf] for index in window.index for leaf in leaves(index)
         }
         steps = steps_of(counts)
         place = np.zeros(prod(counts.values()), np.int64)
-        for index, count in zip(window.index, blocks, strict=True):
-            place = place * count + evaluated(index, steps)
-        return len(np.unique(place)) == prod(blocks)
+        for cut in window.dimensions:
+            place = place * -(-cut.size // cut.block) + evaluated(cut.index, steps)
+        return place
 
     def _bytes(self) -> int:
         """What the blocks of a step take of vector memory."""

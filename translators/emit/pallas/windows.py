@@ -134,7 +134,7 @@ def window_of(
     spans: Sequence[Span],
     grid: Mapping[Variable, int],
     summed: Set[BatchAxis],
-    whole: Set[int],
+    whole: Mapping[int, int],
 ) -> tuple[Window, tuple[Seen, ...]]:
     """The window that an access needs, without a name, and the access's place in it.
 
@@ -144,14 +144,14 @@ def window_of(
       spans: what the access touches.
       grid: the variables that count the steps.
       summed: the axes of the iterations that are computed at once.
-      whole: the dimensions of which the window is to have all.
+      whole: the dimensions of which the window is to have all, and how many positions at least.
 
     Raises:
       WindowError: there is no such window.
     """
     natural = [
         [
-            _Part(part, _cut(part, grid, summed, whole=place in whole))
+            _Part(part, _cut(part, grid, summed, whole=whole.get(place, 0)))
             for part in _rows(span, summed)
         ]
         for place, span in enumerate(spans)
@@ -204,7 +204,7 @@ def _fit(
     from_end: int,
     unit: int,
     grid: Mapping[Variable, int],
-    whole: Set[int],
+    whole: Mapping[int, int],
 ) -> None:
     """Makes one of the last dimensions that the kernel sees one of whole tiles, or all of it.
 
@@ -286,7 +286,7 @@ def _apart(span: Span, grid: Mapping[Variable, int]) -> list[_Part] | None:
         interval=constant(inside).interval,
     )
     own = Cut(size=step, block=step, index=constant(0), start=constant(inside))
-    return [_Part(blocks, _cut(blocks, grid, frozenset(), whole=False)), _Part(rest, own)]
+    return [_Part(blocks, _cut(blocks, grid, frozenset(), whole=0)), _Part(rest, own)]
 
 
 def _rows(span: Span, summed: Set[BatchAxis]) -> tuple[Span, ...]:
@@ -362,7 +362,7 @@ def _unit() -> Cut:
     return Cut(size=1, block=1, index=constant(0), start=constant(0), seen=False)
 
 
-def _cut(span: Span, grid: Mapping[Variable, int], summed: Set[BatchAxis], *, whole: bool) -> Cut:
+def _cut(span: Span, grid: Mapping[Variable, int], summed: Set[BatchAxis], *, whole: int) -> Cut:
     size, length = span.dimension.size, span.length
     if span.interval.low < 0 and not depends_on_data(span.start):
         raise WindowError("it begins in front of the array")
@@ -373,7 +373,7 @@ def _cut(span: Span, grid: Mapping[Variable, int], summed: Set[BatchAxis], *, wh
         span.start.offset,
     )
     if whole:
-        return _all_of(span, summed)
+        return _all_of(span, summed, whole)
     if moving:
         step = gcd(*(factor for _, factor in moving))
         first, inside = divmod(rest.offset, step)
@@ -388,17 +388,20 @@ def _cut(span: Span, grid: Mapping[Variable, int], summed: Set[BatchAxis], *, wh
     return _all_of(span, summed)
 
 
-def _all_of(span: Span, summed: Set[BatchAxis]) -> Cut:
-    """All of the dimension, and what lies behind it as far as the access goes."""
+def reach(span: Span) -> int:
+    """How many positions a window has at least that has all that an access may touch."""
     size = span.dimension.size
-    block = max(size, span.interval.high + span.length)
     if depends_on_data(span.start):
         # Data lead to a position of the array, or to nowhere.
-        block = size + span.length - 1
-    if is_summed(span, summed):
-        block = size
+        return size + span.length - 1
+    return max(size, span.interval.high + span.length)
+
+
+def _all_of(span: Span, summed: Set[BatchAxis], least: int = 0) -> Cut:
+    """All of the dimension, and what lies behind it as far as the access goes."""
+    block = span.dimension.size if is_summed(span, summed) else max(least, reach(span))
     return Cut(
-        size=size,
+        size=span.dimension.size,
         block=block,
         index=constant(0),
         start=span.start,
