@@ -169,13 +169,6 @@ REFUSED = {
         ("x=i32[1]", "y=i32[1]"),
         "holds assembly whose meaning is not known",
     ),
-    "scaled product": (
-        "def k(a, s, c):\n    i = tl.arange(0, 32)\n    at = i[:, None] * 32 + i[None, :]\n"
-        "    v = tl.load(a + at)\n    t = tl.load(s + i[:, None])\n"
-        "    tl.store(c + at, tl.dot_scaled(v, t, 'e5m2', v, t, 'e5m2'))\n",
-        ("a=f8e5m2[32,32]", "s=u8[32]", "c=f32[32,32]"),
-        "`tt.dot_scaled` is not supported",
-    ),
     "loaded pointer": (
         "def k(p, y):\n    x = tl.load(p).to(tl.pointer_type(tl.float32))\n"
         "    tl.store(y, tl.load(x))\n",

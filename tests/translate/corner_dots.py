@@ -85,6 +85,39 @@ def chained(a_ptr, b_ptr, out_ptr, scale, N: tl.constexpr):
     tl.store(out_ptr + tl.program_id(0) * N * N + square, out)
 
 
+@triton.jit
+def scaled(
+    a_ptr,
+    a_scale_ptr,
+    b_ptr,
+    b_scale_ptr,
+    out_ptr,
+    A: tl.constexpr,
+    B: tl.constexpr,
+    PACKED: tl.constexpr,
+    M: tl.constexpr,
+    N: tl.constexpr,
+    K: tl.constexpr,
+):
+    """Block-scaled operands; of `e2m1` two elements share a byte, along K or along the other."""
+    a_rows: tl.constexpr = M if A != "e2m1" or PACKED else M // 2
+    a_inner: tl.constexpr = K if A != "e2m1" or not PACKED else K // 2
+    b_inner: tl.constexpr = K if B != "e2m1" or not PACKED else K // 2
+    b_columns: tl.constexpr = N if B != "e2m1" or PACKED else N // 2
+    groups = tl.arange(0, K // 32)
+    a_at = tl.arange(0, a_rows)[:, None] * a_inner + tl.arange(0, a_inner)[None, :]
+    b_at = tl.arange(0, b_inner)[:, None] * b_columns + tl.arange(0, b_columns)[None, :]
+    a_scale = tl.load(a_scale_ptr + tl.arange(0, M)[:, None] * (K // 32) + groups[None, :])
+    out = out_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    a, b, c = tl.load(a_ptr + a_at), tl.load(b_ptr + b_at), tl.load(out)
+    if b_scale_ptr is None:
+        c = tl.dot_scaled(a, a_scale, A, b, None, B, acc=c, lhs_k_pack=PACKED, rhs_k_pack=PACKED)
+    else:
+        b_scale = tl.load(b_scale_ptr + tl.arange(0, N)[:, None] * (K // 32) + groups[None, :])
+        c = tl.dot_scaled(a, a_scale, A, b, b_scale, B, acc=c, lhs_k_pack=PACKED, rhs_k_pack=PACKED)
+    tl.store(out, c)
+
+
 def _case(kernel, name, arrays, expected, **rest):
     return Case(
         name=f"dot: {name}",
@@ -196,4 +229,60 @@ def _shapes():
         )
 
 
-CASES = (*_types(), *_shapes())
+def _four_bit(codes):
+    """What codes of four bits mean: a sign, two bits of exponent, one of mantissa."""
+    magnitudes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    return magnitudes[codes & 7] * np.where(codes & 8, -1, 1)
+
+
+def _elements(rng, form, shape, packed):
+    """An operand as it lies in memory, and as numbers; of bytes two elements along an axis."""
+    if form != "e2m1":
+        kinds = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "bf16": "bfloat16"}
+        kinds["fp16"] = "float16"
+        values = rng.standard_normal(shape).astype(FORMATS[kinds[form]])
+        return values, values.astype(np.float64)
+    codes = rng.integers(0, 16, shape).astype(np.uint8)
+    low, high = (np.take(codes, range(each, shape[packed], 2), packed) for each in (0, 1))
+    return low | high << 4, _four_bit(codes)
+
+
+def _scaled():
+    rng = np.random.default_rng(5)
+    sizes = {"M": 32, "N": 64, "K": 64}
+    m, n, k = sizes.values()
+    for a_form, b_form, packed in (
+        ("e2m1", "e2m1", True),
+        ("e2m1", "e2m1", False),
+        ("e4m3", "e5m2", True),
+        ("e2m1", "bf16", True),
+        ("e4m3", "fp16", True),
+    ):
+        scales = [rng.integers(120, 130, (size, k // 32)).astype(np.uint8) for size in (m, n)]
+        factors = [np.repeat(2.0 ** (each.astype(np.float64) - 127), 32, 1) for each in scales]
+        a, left = _elements(rng, a_form, (m, k), 1 if packed else 0)
+        b, right = _elements(rng, b_form, (k, n), 0 if packed else 1)
+        if b_form in ("bf16", "fp16"):
+            scales[1], factors[1] = None, np.ones((n, k))
+        else:
+            scales[1][3, 1], factors[1][3, 32:] = 255, np.nan
+        out = _normal(4, m, n)
+        arrays = {"a_ptr": a, "a_scale_ptr": scales[0], "b_ptr": b, "out_ptr": out}
+        constants = {"A": a_form, "B": b_form, "PACKED": packed, **sizes}
+        if scales[1] is None:
+            constants["b_scale_ptr"] = None
+        else:
+            arrays["b_scale_ptr"] = scales[1]
+        yield _case(
+            "scaled",
+            f"scaled {a_form} and {b_form}{'' if packed else ', packed across'}",
+            arrays,
+            left * factors[0] @ (right * factors[1].T) + out,
+            constants=constants,
+            absolute=1e-4,
+            tolerance=1e-5,
+            interpreted=False,  # this interpreter has none
+        )
+
+
+CASES = (*_types(), *_shapes(), *_scaled())

@@ -56,14 +56,6 @@ def assembly(x_ptr, out_ptr, TEXT: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
-def scaled_product(a_ptr, scale_ptr, b_ptr, out_ptr, N: tl.constexpr):
-    square = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
-    scale = tl.load(scale_ptr + tl.arange(0, N)[:, None] * 2 + tl.arange(0, 2)[None, :])
-    a, b = tl.load(a_ptr + square), tl.load(b_ptr + square)
-    tl.store(out_ptr + square, tl.dot_scaled(a, scale, "e4m3", b, None, "e4m3"))
-
-
-@triton.jit
 def waits(flag_ptr, out_ptr):
     """Waits for what no program writes."""
     while tl.atomic_cas(flag_ptr, 1, 1) != 1:
@@ -149,21 +141,6 @@ def _cases():
         constants={"TEXT": "{ mov.f32 $0, $1; add.f32 $0, $0, $1; }", "N": N},
         refused="holds assembly whose meaning is not known: '{ mov.f32",
         untranslated="holds assembly whose meaning is not known: '{ mov.f32",
-    )
-    block = np.zeros((64, 64), np.uint8)
-    yield _case(
-        "scaled_product",
-        "block-scaled products",
-        {
-            "a_ptr": block,
-            "scale_ptr": np.ones((64, 2), np.uint8),
-            "b_ptr": block.copy(),
-            "out_ptr": _normal(7, 64, 64),
-        },
-        constants={"N": 64},
-        grid=(1,),
-        refused="dot_scaled",
-        untranslated="dot_scaled",
     )
     yield _case(
         "waits",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hlo_tools.errors import InputError
+from translators.graph.builder import Builder
 from translators.graph.errors import GraphError
 from translators.graph.graph import (
     Attributes,
@@ -35,6 +36,7 @@ from translators.triton.mlir_values import (
     location_of,
     type_of,
 )
+from translators.triton.scaled_products import Factor, scaled_product
 
 # Attributes that say how a GPU should run an op, or what the author knows of its operands, and
 # never what it computes.
@@ -62,6 +64,7 @@ _HINTS = frozenset(
 # Where the optional operands of an op lie among its groups of operands. Only the trailing ones of
 # an op may be absent, as the graph tells them apart by their number.
 _SEGMENTS = "operandSegmentSizes"
+_SCALED_PRODUCT = "tt.dot_scaled"
 
 
 class TtirError(GraphError):
@@ -171,7 +174,10 @@ class _Reader:
             last = operations[-1]
             branches = last.name in ("cf.br", "cf.cond_br")
             for source in operations[:-1] if branches else operations:
-                region.ops.append(self._op(source))
+                if source.name == _SCALED_PRODUCT:
+                    self._scaled_product(source, region)
+                else:
+                    region.ops.append(self._op(source))
             if not branches:
                 return
             onward = (
@@ -293,6 +299,42 @@ class _Reader:
         self.values.update(zip(source.results, op.results, strict=True))
         self.pending.extend(_Work(block=block, region=region) for region, block in regions)
         return op
+
+    def _scaled_product(self, source: Any, region: Region) -> None:
+        """`tt.dot_scaled`, as what it stands for."""
+        location = self._location(source)
+        given = iter([self.values[each] for each in source.operands])
+        present = list(source.attributes[_SEGMENTS])
+        left, right, addend, left_scale, right_scale = (
+            next(given) if count else None for count in present
+        )
+        assert left is not None
+        assert right is not None
+        assert addend is not None
+        stated = {
+            key: attribute_of(_SCALED_PRODUCT, key, source.attributes[key])
+            for key in ("a_elem_type", "b_elem_type", "fastMath", "lhs_k_pack", "rhs_k_pack")
+            if key in source.attributes
+        }
+        self.values[source.results[0]] = scaled_product(
+            Builder(region, location),
+            Factor(
+                elements=left,
+                scale=left_scale,
+                format=str(stated["a_elem_type"]),
+                summed=1,
+                packed=1 if stated.get("lhs_k_pack", True) else 0,
+            ),
+            Factor(
+                elements=right,
+                scale=right_scale,
+                format=str(stated["b_elem_type"]),
+                summed=0,
+                packed=0 if stated.get("rhs_k_pack", True) else 1,
+            ),
+            addend,
+            fast=bool(stated.get("fastMath")),
+        )
 
 
 def _types(types: Iterable[Any], location: SourceLocation | None) -> tuple[Type, ...]:

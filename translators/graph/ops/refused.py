@@ -16,6 +16,7 @@ READ_AS: Mapping[str, str] = MappingProxyType(
     {
         "cf.br": _BRANCH,
         "cf.cond_br": _BRANCH,
+        "tt.dot_scaled": "elements spread out and scaled, and a product of what comes out",
         "tt.func": "a function of the module, not an op",
     }
 )
@@ -40,6 +41,5 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "scf.parallel": _PARALLEL,
         "scf.reduce": _PARALLEL,
         "scf.reduce.return": _PARALLEL,
-        "tt.dot_scaled": "block-scaled (microscaling) products have no meaning defined here yet",
     }
 )
