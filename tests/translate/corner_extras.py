@@ -46,6 +46,23 @@ def by_element(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + lanes, tl.map_elementwise(collatz, tl.load(x_ptr + lanes)))
 
 
+# What flash-linear-attention writes for `log2(1 + exp2(x))`.
+_SOFTPLUS = """{ .reg .pred p;
+    setp.gt.f32  p, $1, 15.;
+    @p  mov.f32  $0, $1;
+    @!p ex2.approx.ftz.f32 $0, $1;
+    @!p add.f32            $0, $0, 1.0;
+    @!p lg2.approx.ftz.f32 $0, $0;
+}"""
+# The lowest bit becomes the sign.
+_BITS = """{ .reg .b32 low, rest<2>; // two parts
+    and.b32 low, $1, 1;
+    shl.b32 low, low, 31;
+    and.b32 rest0, $1, 0x7FFFFFFF;
+    or.b32 $0, rest0, low;
+}"""
+
+
 @triton.jit
 def assembly(x_ptr, out_ptr, TEXT: tl.constexpr, N: tl.constexpr):
     lanes = tl.program_id(0) * N + tl.arange(0, N)
@@ -134,13 +151,30 @@ def _cases():
             tolerance=1e-6,
             interpreted=False,
         )
+    wide = x * 12
+    bits = x.view(np.int32)
+    for name, text, given, wanted in (
+        ("softplus", _SOFTPLUS, wide, np.where(wide > 15, wide, np.logaddexp2(wide, 0))),
+        ("twice", "{ mov.f32 $0, $1; add.f32 $0, $0, $1; }", x, 2 * x.astype(np.float64)),
+        ("bits", _BITS, x, np.where(bits & 1, -np.abs(x), np.abs(x))),
+    ):
+        yield _case(
+            "assembly",
+            f"assembly of several instructions: {name}",
+            {"x_ptr": given, "out_ptr": _normal(6, 2 * N)},
+            wanted,
+            constants={"TEXT": text, "N": N},
+            tolerance=1e-6,
+            absolute=1e-6,
+            interpreted=False,
+        )
     yield _case(
         "assembly",
-        "assembly of several instructions",
+        "assembly that jumps",
         {"x_ptr": x, "out_ptr": _normal(6, 2 * N)},
-        constants={"TEXT": "{ mov.f32 $0, $1; add.f32 $0, $0, $1; }", "N": N},
-        refused="holds assembly whose meaning is not known: '{ mov.f32",
-        untranslated="holds assembly whose meaning is not known: '{ mov.f32",
+        constants={"TEXT": "{ again: mov.f32 $0, $1; bra again; }", "N": N},
+        refused="holds assembly whose meaning is not known: '{ again",
+        untranslated="holds assembly whose meaning is not known: '{ again",
     )
     yield _case(
         "waits",

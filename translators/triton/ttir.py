@@ -24,8 +24,10 @@ from translators.graph.graph import (
     make_region,
 )
 from translators.graph.location import SourceLocation
+from translators.graph.ops.assembly import is_one_instruction
 from translators.graph.ops.catalog import OPS
 from translators.graph.types import I1, Type
+from translators.triton.assembly import assembly
 from translators.triton.branches import meeting_block, only_returns, reachable
 from translators.triton.mlir_text import plain_name, readable
 from translators.triton.mlir_values import (
@@ -65,6 +67,7 @@ _HINTS = frozenset(
 # an op may be absent, as the graph tells them apart by their number.
 _SEGMENTS = "operandSegmentSizes"
 _SCALED_PRODUCT = "tt.dot_scaled"
+_ASSEMBLY, _ASM = "tt.elementwise_inline_asm", "asm_string"
 
 
 class TtirError(GraphError):
@@ -176,6 +179,8 @@ class _Reader:
             for source in operations[:-1] if branches else operations:
                 if source.name == _SCALED_PRODUCT:
                     self._scaled_product(source, region)
+                elif source.name == _ASSEMBLY and not is_one_instruction(_text(source, _ASM)):
+                    self._assembly(source, region)
                 else:
                     region.ops.append(self._op(source))
             if not branches:
@@ -299,6 +304,25 @@ class _Reader:
         self.values.update(zip(source.results, op.results, strict=True))
         self.pending.extend(_Work(block=block, region=region) for region, block in regions)
         return op
+
+    def _assembly(self, source: Any, region: Region) -> None:
+        """Assembly of several instructions, as what it stands for."""
+        location = self._location(source)
+        packed = int(source.attributes["packed_element"].value)
+        if packed != 1:
+            raise TtirError(
+                f"`{_ASSEMBLY}` of {packed} elements at a time is not supported: "
+                f"{_line_of(location)}",
+                location,
+            )
+        values = assembly(
+            Builder(region, location),
+            _text(source, _ASM),
+            _text(source, "constraints"),
+            [self.values[each] for each in source.operands],
+            _types((result.type for result in source.results), location),
+        )
+        self.values.update(zip(source.results, values, strict=True))
 
     def _scaled_product(self, source: Any, region: Region) -> None:
         """`tt.dot_scaled`, as what it stands for."""

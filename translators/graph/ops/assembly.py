@@ -89,6 +89,11 @@ def _parse(text: str) -> tuple[str, int, bool] | None:
     return opcode, count, ".ftz" in found[1]
 
 
+def is_one_instruction(text: str) -> bool:
+    """Whether a text is one instruction that has a meaning here."""
+    return _parse(text) is not None
+
+
 def _rule(typing: Typing) -> tuple[Type, ...]:
     text = str(typing.attributes["asm_string"])
     parsed = _parse(text)
@@ -119,7 +124,7 @@ def _assembly(op: Op, operands: Operands, machine: Machine) -> tuple[Array]:
 OPS: tuple[OpDefinition, ...] = (
     OpDefinition(
         name="tt.elementwise_inline_asm",
-        summary="one PTX instruction on `f32` that has a meaning here; other assembly is refused",
+        summary="one PTX instruction on `f32`; several ones are read as the ops that they stand for",
         rule=_rule,
         meaning=_assembly,
         attributes={
