@@ -2,15 +2,16 @@
 
 Where no op looks at more than one position of a dimension, what a load finds beyond the edge goes
 nowhere if every write is masked by the same edge: the mask of the load may as well not be there.
+An edge that moves with a loop is another one in the next iteration, into which values are carried.
 """
 
 from collections.abc import Iterator
 
 from translators.access.analysis import Access, Analysis
-from translators.access.expression import Affine, Lane, leaves
+from translators.access.expression import Affine, Iteration, Lane, Leaf, Symbol, leaves
 from translators.access.states import Comparison
 from translators.emit.classes import Classes, Place
-from translators.graph.graph import Op
+from translators.graph.graph import Op, Region, walk
 from translators.graph.types import shape_of
 
 _READS = ("tt.load", "tt.atomic_load")
@@ -23,47 +24,63 @@ def needless_bounds(analysis: Analysis, classes: Classes) -> dict[Op, frozenset[
       analysis: of the kernel.
       classes: which of its dimensions are one and the same.
     """
+    looped = _looped(analysis)
     writes = [each for each in analysis.accesses if each.op.name not in _READS]
     common: dict[Place, set[object] | None] = {}
     for access in writes:
-        own: dict[Place, set[object]] = {}
-        for place, comparison in _parts(access, classes):
-            own.setdefault(place, set()).add(_alike(comparison.expression))
-        for place in _places(access, classes):
-            parts = own.get(place, set())
+        own: dict[int, set[object]] = {}
+        for axis, comparison in _parts(access):
+            own.setdefault(axis, set()).add(_alike(comparison.expression))
+        for axis, place in _places(access, classes):
+            parts = own.get(axis, set())
             before = common.get(place)
             common[place] = parts if before is None else before & parts
     found: dict[Op, frozenset[Affine]] = {}
     for access in analysis.accesses:
         if access.op.name != "tt.load":
             continue
+        places = dict(_places(access, classes))
         needless = {
             comparison.expression
-            for place, comparison in _parts(access, classes)
-            if classes.is_free(place)
-            and _alike(comparison.expression) in (common.get(place) or set())
+            for axis, comparison in _parts(access)
+            if axis in places
+            and classes.is_free(places[axis])
+            and not any(_moves_in_loops(each, looped) for each in leaves(comparison.expression))
+            and _alike(comparison.expression) in (common.get(places[axis]) or set())
         }
         found[access.op] = frozenset(needless)
     return found
 
 
-def _places(access: Access, classes: Classes) -> Iterator[Place]:
+def _looped(analysis: Analysis) -> set[Op | Region]:
+    """The ops inside of loops, and the regions of loops."""
+    loops = (op for op in walk(analysis.kernel.body) if op.name in ("scf.for", "scf.while"))
+    regions = [region for op in loops for region in op.regions]
+    return {*regions, *(inner for region in regions for inner in walk(region))}
+
+
+def _moves_in_loops(leaf: Leaf, looped: set[Op | Region]) -> bool:
+    """Whether a variable may be another one where a value is written than where it was read."""
+    return isinstance(leaf, Iteration) or (isinstance(leaf, Symbol) and leaf.value.owner in looped)
+
+
+def _places(access: Access, classes: Classes) -> Iterator[tuple[int, Place]]:
+    """The axes of the lanes with the classes of their dimensions, of which two may be one."""
     pointers = access.op.operands[0]
     for axis, size in enumerate(shape_of(pointers.type)):
         if size > 1:
-            yield classes.of((pointers, axis))
+            yield axis, classes.of((pointers, axis))
 
 
-def _parts(access: Access, classes: Classes) -> Iterator[tuple[Place, Comparison]]:
-    """The comparisons of a mask along one dimension each, with that dimension's class."""
+def _parts(access: Access) -> Iterator[tuple[int, Comparison]]:
+    """The comparisons of a mask along one axis of the lanes each, with that axis."""
     if access.mask is None:
         return
-    pointers = access.op.operands[0]
     comparisons = [each.comparison for each in access.mask.bounds]
     for comparison in (*comparisons, *access.mask.predicates):
         lanes = {each for each in leaves(comparison.expression) if isinstance(each, Lane)}
         if len(lanes) == 1:
-            yield classes.of((pointers, lanes.pop().axis)), comparison
+            yield lanes.pop().axis, comparison
 
 
 def _alike(expression: Affine) -> object:

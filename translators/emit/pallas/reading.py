@@ -137,6 +137,7 @@ def loaded(
         raise e.refuse(op, "reads integers of 64 bits")
     holds = mask() if asked else None
     if holds is not None and holds.number is None:
+        e.steering.pop(op.result, None)
         found = e.chosen(holds, found, other, op.result.name)
     return found
 
@@ -167,11 +168,12 @@ def _scalar(
     if buffer in e.outputs:
         raise e.refuse(op, f"reads single numbers of `{state.fact.name}`, which is written")
     window = e.window(window)
+    inside = index.interval.within(Interval(0, window.sizes[0] - 1))
     known = not depends_on_data(index) and all(leaf in e.grid for leaf in leaves(index))
-    if known and state.element == I32 and not shape:
+    if known and inside and state.element == I32 and not shape:
         e.steering[op.result] = (window, index)
     place = affine_term(e, index).text
-    if not index.interval.within(Interval(0, window.sizes[0] - 1)):
+    if not inside:
         place = f"jnp.clip({place}, 0, {window.sizes[0] - 1})"
     text = e.writer.assign(f"{window.reference}[{place}]", op.result.name)
     return e.lifted(Term(text=text, element=state.element), shape)

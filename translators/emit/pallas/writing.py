@@ -152,8 +152,10 @@ def _write(
     local = local_spans(seen)
     index, left, whole = index_of(e, local)
     reference = f"{window.reference}[{'...' if whole else ', '.join(index)}]"
-    if condition is not None or not _covers(window, local):
+    if condition is not None or op in e.uncertain or not _covers(window, local):
         e.keeps(window)
+    # What is there may be what a step before wrote.
+    e.begun.add(buffer)
     value = e.lifted(_as_held(e, value, window), shape)
     if condition is not None:
         old, _, _ = read(e, window, seen, shape, constant(0, window.element, shape))
@@ -171,7 +173,6 @@ def _write(
         )
         text = f"({text})[{ends}]"
     e.writer.effect(f"{reference} = {text}")
-    e.begun.add(buffer)
 
 
 def _write_number(
@@ -192,7 +193,8 @@ def _write_number(
         window, index = scalars_of(buffer, state, spans)
     except WindowError as error:
         raise e.refuse(op, f"is no block of `{state.fact.name}`: {error}") from None
-    if condition is not None or not e.goes_everywhere(index, window.sizes[0]):
+    certain = condition is None and op not in e.uncertain
+    if not certain or not e.goes_everywhere(index, window.sizes[0]):
         raise e.refuse(op, f"writes some single numbers of `{state.fact.name}`, and leaves others")
     window = e.output(op, window)
     value = _as_held(e, value, window)
@@ -313,9 +315,9 @@ def _update_number(
 
 
 def _neutral(kind: str, element: ElementType) -> Number | None:
-    """What changes nothing; `None` where the kind is not for such elements."""
+    """What changes nothing, not even -0.0; `None` where the kind is not for such elements."""
     if kind in ("add", "fadd"):
-        return 0.0 if isinstance(element, FloatType) else 0
+        return -0.0 if isinstance(element, FloatType) else 0
     if not isinstance(element, IntType):
         return None
     return element.smallest if kind == "max" else element.largest
