@@ -27,7 +27,8 @@ from hlo_tools.errors import InputError  # noqa: E402
 from translators.access.analysis import analyze  # noqa: E402
 from translators.emit.jax import emit_jax  # noqa: E402
 from translators.graph.verifier import verify  # noqa: E402
-from translators.translation import argument_facts, specialization, translate  # noqa: E402
+from translators.specializing import specialization  # noqa: E402
+from translators.translation import argument_facts, translate  # noqa: E402
 from translators.triton.binding import bind  # noqa: E402
 from translators.triton.frontend import triton_ir  # noqa: E402
 from translators.triton.kernels import find_kernel  # noqa: E402

@@ -7,48 +7,18 @@ was emitted against the kernel as it was launched.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 from hlo_tools.errors import InputError
-from translators.access.analysis import Analysis, analyze
-from translators.access.expression import Affine, ProgramId
+from translators.access.analysis import Access, Analysis, analyze
+from translators.access.delinearize import Position
+from translators.access.expression import Affine, Iteration, ProgramId
 from translators.access.states import Integer, Pointer
-from translators.emit.emission import Note
-from translators.graph.graph import Module
-from translators.translation import Target, Translation, specialization, translate_module
+from translators.graph.graph import Module, Op, walk
+from translators.specializing import specialization
 from translators.triton.kernel_graph import kernel_graph
 from translators.triton.launches import Argument, ConstantArgument, Launch
-
-
-def translate_with_blocks(
-    kernel: Any, launch: Launch, blocks: Mapping[str, int], emit: Target = "pallas"
-) -> Translation:
-    """Translates a jitted function for a launch, with other block lengths than it has.
-
-    Args:
-      kernel: the jitted function.
-      launch: the launch.
-      blocks: constants of the kernel, by name.
-      emit: what to write.
-
-    Returns:
-      The translation, whose launch and graph are those of the kernel as it was launched.
-
-    Raises:
-      InputError: the kernel cannot have these blocks, or part of it has no faithful translation.
-    """
-    module = kernel_graph(kernel, launch)
-    graph, changed = reblocked(kernel, module, launch, blocks)
-    translation = translate_module(graph, changed, emit)
-    told = ", ".join(f"{name}={value}" for name, value in blocks.items())
-    note = Note(text=f"blocks of another length than the launch's: {told}")
-    function = translation.function
-    return replace(
-        translation,
-        launch=launch,
-        module=module,
-        function=replace(function, notes=(*function.notes, note)),
-    )
 
 
 def reblocked(
@@ -140,3 +110,85 @@ def _expressions(analysis: Analysis) -> Iterator[Affine]:
     for state in analysis.states.values():
         if isinstance(state, Integer):
             yield state.expression
+
+
+# Lengths of blocks that are worth a try, the best first (docs/kernel-model.md: below 256 a trip
+# through a loop of products waits for one op after another).
+_LENGTHS = (512, 256)
+_LEAST, _MOST = 16, 256
+_MOST_NAMES = 3
+
+
+def loops_over_products(module: Module) -> bool:
+    """Whether a kernel has a loop that multiplies matrices, and carries more than their sum."""
+    return any(
+        op.name == "scf.for" and len(op.results) > 1 and any(_products(op))
+        for op in walk(module.kernel.body)
+    )
+
+
+def _products(op: Op) -> Iterator[bool]:
+    for region in op.regions:
+        for inner in walk(region):
+            yield inner.name == "tt.dot"
+
+
+def larger_blocks(module: Module, launch: Launch) -> Iterator[dict[str, int]]:
+    """Constants that may be lengths of blocks, made larger; the most promising first.
+
+    Programs or iterations that follow one another lie so far apart.
+    """
+    found = analyze(module, specialization(module, launch))
+    distances = {
+        abs(factor)
+        for state in found.states.values()
+        if isinstance(state, Integer)
+        for variable, factor in state.expression.terms
+        if isinstance(variable, ProgramId | Iteration)
+    }
+    small = {
+        each.name: each.value
+        for each in launch.singles
+        if isinstance(each, ConstantArgument)
+        and isinstance(each.value, int)
+        and not isinstance(each.value, bool)
+        and _LEAST <= each.value <= _MOST
+        and each.value in distances
+    }
+    names = list(small)[:_MOST_NAMES]
+    for length in _LENGTHS:
+        for count in range(min(len(names), 2), 0, -1):
+            for chosen in combinations(names, count):
+                wished = {name: length for name in chosen if small[name] < length}
+                if len(wished) == count:
+                    yield wished
+
+
+def refuse_unlike(module: Module, launch: Launch, graph: Module, changed: Launch) -> None:
+    """Refuses constants with which the kernel would not go to the same places.
+
+    Raises:
+      InputError: it has other accesses, leaves an array, or does not write the same positions.
+    """
+    before = analyze(module, specialization(module, launch)).accesses
+    after = analyze(graph, specialization(graph, changed)).accesses
+    if [each.op.name for each in before] != [each.op.name for each in after]:
+        raise InputError("with other constants the kernel has other accesses")
+    for one, other in zip(before, after, strict=True):
+        if _ranges(one) != _ranges(other):
+            raise InputError("with other constants the kernel goes to other places")
+
+
+def _ranges(access: Access) -> object:
+    """Which positions of each dimension an access goes to, and whether it surely stays inside."""
+    if not isinstance(access.position, Position):
+        return access.kind
+    return [
+        (
+            each.axes,
+            each.proved,
+            max(each.index.interval.low, 0),
+            min(each.index.interval.high, each.size - 1),
+        )
+        for each in access.position.dimensions
+    ]

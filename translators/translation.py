@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from hlo_tools.errors import InputError
 from translators.access.analysis import Analysis, analyze
-from translators.access.launch import Buffer, Specialization
 from translators.access.states import Pointer
 from translators.emit.emission import Note
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
@@ -19,10 +19,18 @@ from translators.emit.scalars import data_arguments
 from translators.emit.unsharing import unshared
 from translators.graph.errors import GraphError
 from translators.graph.graph import Module
-from translators.graph.types import FloatType, IntType, element_of
+from translators.graph.types import FloatType
+from translators.reblocking import larger_blocks, loops_over_products, reblocked, refuse_unlike
+from translators.specializing import specialization
 from translators.triton.host_arrays import NUMPY_DTYPES
 from translators.triton.kernel_graph import kernel_graph, kernel_parameters
-from translators.triton.launches import ArrayArgument, DescriptorArgument, Launch, ScalarArgument
+from translators.triton.launches import (
+    ArrayArgument,
+    ConstantArgument,
+    DescriptorArgument,
+    Launch,
+    ScalarArgument,
+)
 
 _READS = frozenset(
     (
@@ -76,14 +84,75 @@ def translate(
       kernel: the jitted function.
       launch: what it is specialised on.
       emit: what to write.
-      blocks: how long the blocks of a kernel in Pallas are, by the name of the dimension; as
-        suits where not given.
+      blocks: how long the blocks of a kernel in Pallas are, by the name of a constant of the
+        kernel or of a dimension; as suits where not given.
 
     Raises:
       InputError: part of the kernel has no faithful translation; at the kernel's line.
     """
     module = kernel_graph(kernel, launch)
-    return translate_module(module, launch, emit, blocks)
+    if emit == "jax":
+        return translate_module(module, launch)
+    return translate_for_tpu(kernel, module, launch, emit, blocks)
+
+
+def translate_for_tpu(
+    kernel: Any,
+    module: Module,
+    launch: Launch,
+    emit: Target = "pallas",
+    blocks: Mapping[str, int] = MappingProxyType({}),
+) -> Translation:
+    """Translates a kernel to Pallas, with blocks of the length that suits a TPU.
+
+    Args:
+      kernel: the jitted function; `None` for a kernel given as Triton IR, whose constants are
+        what they are.
+      module: its verified graph.
+      launch: what it is specialised on.
+      emit: `pallas`, or `auto`.
+      blocks: as `translate` takes them.
+
+    Returns:
+      The translation, whose graph and launch are those of the kernel as it was launched.
+
+    Raises:
+      InputError: part of the kernel has no faithful translation; at the kernel's line.
+    """
+    constants = {each.name for each in launch.singles if isinstance(each, ConstantArgument)}
+    asked = {name: length for name, length in blocks.items() if name in constants}
+    others = {name: length for name, length in blocks.items() if name not in constants}
+    if asked:
+        return _reblocked(kernel, module, launch, asked, emit, others)
+    if kernel is not None and loops_over_products(module):
+        for wished in larger_blocks(module, launch):
+            try:
+                return _reblocked(kernel, module, launch, wished, "pallas", others, alike=True)
+            except InputError:
+                continue
+    return translate_module(module, launch, emit, others)
+
+
+def _reblocked(
+    kernel: Any,
+    module: Module,
+    launch: Launch,
+    constants: Mapping[str, int],
+    emit: Target,
+    blocks: Mapping[str, int],
+    *,
+    alike: bool = False,
+) -> Translation:
+    graph, changed = reblocked(kernel, module, launch, constants)
+    if alike:
+        refuse_unlike(module, launch, graph, changed)
+    translation = translate_module(graph, changed, emit, blocks)
+    told = ", ".join(f"{name}={value}" for name, value in constants.items())
+    note = Note(text=f"blocks of another length than the launch's: {told}")
+    function = translation.function
+    notes = (*function.notes, note)
+    function = replace(function, notes=notes, reblocked=True)
+    return replace(translation, launch=launch, module=module, function=function)
 
 
 def translate_module(
@@ -123,29 +192,6 @@ def _emitted(
         line = error.location.line if error.location else 0
         note = Note(text=f"JAX in the place of Pallas: {error.message}", line=line)
         return placed, replace(function, notes=(*function.notes, note))
-
-
-def specialization(module: Module, launch: Launch) -> Specialization:
-    """What the analysis of accesses is told of a launch."""
-    buffers, scalars = {}, {}
-    data = data_arguments(module)
-    for index, parameter in enumerate(kernel_parameters(launch)):
-        if isinstance(parameter, ArrayArgument):
-            buffers[index] = Buffer(
-                name=parameter.name, shape=parameter.shape, strides=parameter.strides
-            )
-        elif isinstance(parameter, DescriptorArgument):
-            buffers[index] = Buffer(
-                name=parameter.name,
-                shape=parameter.array.shape,
-                strides=parameter.array.strides,
-                padding=parameter.padding,
-            )
-        else:
-            element = element_of(module.kernel.arguments[index].type)
-            if isinstance(element, IntType) and index not in data:
-                scalars[index] = element.wrap(int(parameter.value))
-    return Specialization(grid=launch.grid, buffers=buffers, scalars=scalars)
 
 
 def refuse_overlaps(analysis: Analysis, launch: Launch) -> None:

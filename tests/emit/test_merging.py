@@ -17,7 +17,8 @@ from translators.emit.unsharing import unshared
 from translators.graph.evaluator import evaluate
 from translators.graph.graph import walk
 from translators.graph.types import shape_of
-from translators.translation import specialization, translate
+from translators.specializing import specialization
+from translators.translation import translate
 from translators.triton.kernel_graph import kernel_graph, kernel_parameters
 from translators.triton.launches import ArrayArgument
 

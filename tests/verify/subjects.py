@@ -31,6 +31,7 @@ class Signature:
     scalars: tuple = ()
     wide: bool = False
     pallas: bool = False
+    reblocked: bool = False
 
 
 def launched(file, name, arguments, constants=(), grid="1", aliases=()):

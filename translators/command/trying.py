@@ -3,6 +3,7 @@
 import linecache
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hlo_tools.errors import InputError
 from translators.access.analysis import Analysis, analyze
@@ -13,7 +14,8 @@ from translators.emit.emission import Note
 from translators.general_translation import generalized
 from translators.graph.errors import GraphError
 from translators.graph.graph import Module
-from translators.translation import Translation, specialization, translate_module
+from translators.specializing import specialization
+from translators.translation import Translation, translate_for_tpu, translate_module
 from translators.triton.kernel_graph import kernel_graph
 from translators.triton.launches import Launch
 from translators.verify.ladder import Settings
@@ -71,7 +73,7 @@ def try_task(task: Task, wishes: Wishes, taken: set[str], instead: Note | None =
         module = task.graph if task.graph is not None else kernel_graph(task.kernel, launch)
         if wishes.explain:
             analysis = analyze(module, specialization(module, launch))
-        translation = _translated(module, launch, wishes, instead)
+        translation = _translated(task.kernel, module, launch, wishes, instead)
         part = emit_part(wishes.emit, translation, taken)
     except InputError as error:
         if error.path is None:
@@ -117,11 +119,11 @@ def problem_of(error: InputError) -> Problem:
 
 
 def _translated(
-    module: Module, launch: Launch, wishes: Wishes, instead: Note | None
+    kernel: Any, module: Module, launch: Launch, wishes: Wishes, instead: Note | None
 ) -> Translation:
     if wishes.emit in (AUTO, "pallas") and instead is None:
         try:
-            return translate_module(module, launch, "pallas", wishes.blocks)
+            return translate_for_tpu(kernel, module, launch, "pallas", wishes.blocks)
         except GraphError as error:
             if wishes.emit != AUTO:
                 raise

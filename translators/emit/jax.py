@@ -71,6 +71,8 @@ class JaxFunction:
       wide: whether it needs 64-bit types, which JAX has to be told to enable.
       notes: what its owner should know.
       pallas: whether it is a kernel in Pallas; it then takes `interpret` too, as `pallas_call`.
+      reblocked: whether it goes in blocks of another length than the kernel as it was launched, so
+        that what is rounded or infinite meets in another order.
       blocks: the dimensions that such a kernel goes along in blocks.
     """
 
@@ -82,6 +84,7 @@ class JaxFunction:
     wide: bool
     notes: tuple[Note, ...]
     pallas: bool = False
+    reblocked: bool = False
     blocks: tuple[BlockLength, ...] = ()
 
 

@@ -16,7 +16,7 @@ from translators.access.analysis import Access, Analysis, analyze
 from translators.access.delinearize import Position
 from translators.access.states import Pointer
 from translators.graph.graph import Module
-from translators.translation import specialization
+from translators.specializing import specialization
 from translators.triton.launches import (
     Argument,
     ArrayArgument,

@@ -41,6 +41,10 @@ class Signature(Protocol):
     def pallas(self) -> bool:
         """Whether it is a kernel in Pallas, and takes `interpret` as `pallas_call` does."""
 
+    @property
+    def reblocked(self) -> bool:
+        """Whether it goes in blocks of another length than the kernel as it was launched."""
+
 
 _UNSIMPLIFIED = {"xla_disable_hlo_passes": "algsimp"}
 

@@ -211,6 +211,8 @@ def specials_rung(ascent: Ascent) -> Rung:
 
     What XLA's simplifier changes about them is no error of the emitted function, and is said.
     """
+    if ascent.emitted.signature.reblocked:
+        return _skipped(SPECIALS, "in blocks of another length infinities meet in another order")
     case = with_specials(ascent.trials[-1].case, ascent.rng)
     try:
         trial = ascent.tried(case)
