@@ -14,7 +14,7 @@ from translators.access.expression import (
     Variable,
     derived_in,
 )
-from translators.emit.emission import Emission
+from translators.emit.emission import Emission, UnsupportedError
 from translators.emit.terms import (
     BatchAxis,
     PointerTerm,
@@ -142,7 +142,12 @@ def tabulated(e: Emission, program_id: Variable) -> Term:
 
     Raises:
       TableError: the table would be too long to be read.
+      UnsupportedError: there can be no table, as a step of a grid sees its own program alone.
     """
+    if e.blocked:
+        raise UnsupportedError(
+            f"`{program_id}` follows from the step of the grid by a table alone", e.writer.location
+        )
     axes = e.analysis.axes
     assert axes is not None
     assert isinstance(program_id, ProgramId)

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from translators.emit.emission import Emission, Rule, Steps
+from translators.emit.emission import Emission, Rule, Steps, UnsupportedError
+from translators.emit.pallas.emission import StepEmission
 from translators.emit.reductions import RULES as REDUCTIONS
 from translators.emit.reductions import combined, scan_any, single_op
+from translators.emit.shaping import RULES as SHAPING
 from translators.graph.graph import Op
 
 # Of regions with a single op, those that a TPU reduces by itself.
@@ -27,7 +29,18 @@ def _scan(e: Emission, op: Op) -> Steps:
     return scan_any(e, op)
 
 
-RULES: Mapping[str, Rule] = MappingProxyType({"tt.reduce": _reduce, "tt.scan": _scan})
+def _program_id(e: Emission, op: Op) -> None:
+    assert isinstance(e, StepEmission)
+    try:
+        SHAPING["tt.get_program_id"](e, op)
+    except UnsupportedError as error:
+        # What follows from it may be known all the same.
+        e.untold[op.result] = error
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {"tt.reduce": _reduce, "tt.scan": _scan, "tt.get_program_id": _program_id}
+)
 
 # Functions of the preamble in another form. What is rolled moves by whole registers.
 HELPERS: Mapping[str, str] = MappingProxyType(

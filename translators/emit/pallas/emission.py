@@ -9,7 +9,7 @@ import numpy as np
 
 from translators.access.expression import Affine, Iteration, Symbol, Variable, leaves
 from translators.access.states import Pointer
-from translators.emit.emission import Emission
+from translators.emit.emission import Emission, UnsupportedError
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.windows import Window, reach
 from translators.emit.terms import BatchAxis, Term
@@ -72,6 +72,7 @@ class StepEmission(Emission):
       begun: the buffers that something has been written to.
       changing: the numbers of the arguments that are written through.
       uncertain: the ops in loops that may have no iteration.
+      untold: values without a form, which is told where one of them is used.
     """
 
     # Products of float32 are of one pass or of six (docs/pallas-capabilities.md).
@@ -87,6 +88,7 @@ class StepEmission(Emission):
     begun: set[int] = field(default_factory=set)
     changing: frozenset[int] = frozenset()
     uncertain: frozenset[Op] = frozenset()
+    untold: dict[Value, UnsupportedError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         Emission.__post_init__(self)
@@ -107,6 +109,12 @@ class StepEmission(Emission):
         """Whether a loop has at least one iteration in every program."""
         loop = self.analysis.loops.get(number)
         return loop is not None and loop.trips is not None and loop.trips.interval.low > 0
+
+    def term(self, value: Value) -> Term:
+        """An emitted value that is no pointer."""
+        if value in self.untold and self.number(value) is None:
+            raise self.untold[value]
+        return Emission.term(self, value)
 
     @property
     def summed(self) -> frozenset[BatchAxis]:
