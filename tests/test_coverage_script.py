@@ -104,6 +104,28 @@ def test_an_error_of_ours_is_neither_verified_nor_refused(tmp_path) -> None:
     assert "FileNotFoundError" in outcome.trace
 
 
+# A kernel in Pallas for TPUs, which no CPU compiles.
+_OF_NO_ARRAYS = """
+from benchmarks.coverage_parts.tpu import compile_for_tpu, use_environment
+use_environment()
+import jax
+from jax.experimental import pallas as pl
+
+def ones(out_ref):
+    out_ref[...] = out_ref[...] * 0 + 1
+
+compile_for_tpu(pl.pallas_call(ones, out_shape=jax.ShapeDtypeStruct((8, 128), "float32")), [])
+"""
+
+
+def test_a_function_of_no_arrays_is_compiled_for_a_tpu_too() -> None:
+    """What is said of TPUs is never what a CPU's compiler says."""
+    pytest.importorskip("libtpu")
+    command = [sys.executable, "-c", _OF_NO_ARRAYS]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 # Answers every path with its own text, except that it dies of one and hangs at another.
 _WORKER = """
 import json, os, sys
