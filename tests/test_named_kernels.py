@@ -51,8 +51,9 @@ def test_only_the_named_modules_of_a_package_are_executed(package):
     assert module.__file__ == str(package / "kernels" / "mine.py")
 
 
-def rung(name, status="passed", ulps=None, generation=None):
-    return {"name": name, "status": status, "ulps": ulps, "generation": generation}
+def rung(name, status="passed", ulps=None, generation=None, reason=""):
+    known = {"name": name, "status": status, "ulps": ulps, "generation": generation}
+    return {**known, "reason": reason}
 
 
 def result(**fields):
@@ -83,6 +84,12 @@ def test_a_row_says_what_was_emitted_by_what_it_is_verified_and_how_far_it_is_of
         "| p | k | 2 (2) | Pallas (1), JAX (1): `x` holds `f64` | evaluator, v5e (1) | 3.5 ulps |"
     )
     assert "1 as Pallas, 1 as JAX, 0 not translated; 2 verified" in found
+
+
+def test_differences_that_are_no_more_than_rounding_are_called_so():
+    explained = rung("order", ulps=300.0, reason="as close to f64 as rounding lets it be")
+    found = rows.table([result(emitted="jax", rungs=[rung("poison", ulps=2.0), explained])])
+    assert "| 300 ulps (rounding) |" in found
 
 
 @pytest.mark.parametrize("outcome", ["not equal", "not proved", "error", "timeout"])

@@ -28,6 +28,8 @@ def gated_delta_rule(checkouts, lengths, heads, width, dtype, **options):
     g = torch.nn.functional.logsigmoid(torch.randn(shape))
     beta = torch.rand(shape).to(dtype)
     leaves = [each.requires_grad_() for each in (q, k, v, g, beta)]
+    if options.get("use_gate_in_kernel"):
+        options = {**options, "A_log": torch.randn(heads), "dt_bias": torch.randn(heads)}
     state = torch.randn(len(lengths) if batch == 1 else batch, heads, width, width)
     offsets = torch.tensor([0, *lengths]).cumsum(0) if len(lengths) > 1 else None
     out, last = import_module("fla.ops.gated_delta_rule").chunk_gated_delta_rule(
@@ -71,6 +73,14 @@ CASES = {
         width=32,
         dtype=torch.float32,
         use_qk_l2norm_in_kernel=True,
+    ),
+    "gated delta rule, gate in the kernel": partial(
+        gated_delta_rule,
+        lengths=(130,),
+        heads=2,
+        width=32,
+        dtype=torch.float32,
+        use_gate_in_kernel=True,
     ),
     "inverse of 64 x 64": inverse,
 }

@@ -101,10 +101,14 @@ def _verified(results):
 
 
 def _worst(results):
-    ulps = [
-        math.inf if rung["ulps"] == "inf" else rung["ulps"]
+    """The greatest difference; `rounding` where it is no more than the kernel's own types allow."""
+    compared = [
+        (math.inf if rung["ulps"] == "inf" else rung["ulps"], rung["reason"])
         for result in results
         for rung in result.get("rungs", ())
         if rung["ulps"] is not None
     ]
-    return f"{max(ulps):.3g} ulps" if ulps else ""
+    if not compared:
+        return ""
+    ulps, reason = max(compared)
+    return f"{ulps:.3g} ulps{' (rounding)' if 'rounding' in reason else ''}"

@@ -155,6 +155,7 @@ def _cases():
     bits = x.view(np.int32)
     for name, text, given, wanted in (
         ("softplus", _SOFTPLUS, wide, np.where(wide > 15, wide, np.logaddexp2(wide, 0))),
+        ("tenth", "{ mul.f32 $0, $1, 0.1; }", x, x * np.float64(0.1)),
         ("twice", "{ mov.f32 $0, $1; add.f32 $0, $0, $1; }", x, 2 * x.astype(np.float64)),
         ("bits", _BITS, x, np.where(bits & 1, -np.abs(x), np.abs(x))),
     ):

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import numpy as np
+
 from translators.graph.builder import Builder
 from translators.graph.errors import GraphError
 from translators.graph.graph import Value
@@ -243,7 +245,7 @@ class _Program:
         if element == I32 and _WHOLE.fullmatch(text):
             return self.builder.constant(_signed(_number(text)), type_)
         if element == F32 and _REAL.fullmatch(text):
-            return self.builder.constant(float(text), type_)
+            return self.builder.constant(float(np.float32(float(text))), type_)
         raise PtxError(f"`{text}` is not read before it is written")
 
     def _alike(self, value: Value, other: Value) -> Value:
