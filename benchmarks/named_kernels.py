@@ -42,6 +42,9 @@ def main():
     options.add_argument("--jobs", type=int, default=1)
     options.add_argument("--format", choices=("text", "json"), default="text")
     options.add_argument("--keep", type=Path, help="write sources, accesses and traces there")
+    options.add_argument(
+        "--results", type=Path, help="keep outcomes there; what has one is not run"
+    )
     options.add_argument("--case", nargs=2, help=argparse.SUPPRESS)
     options.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     chosen = options.parse_args()
@@ -61,15 +64,15 @@ def main():
 
 def show(chosen):
     from benchmarks.coverage_parts.pool import Pool
-    from benchmarks.named_parts import collecting, rows
+    from benchmarks.named_parts import collecting, results, rows
 
-    found = list(wanted_cases(chosen))
-    for case in found:
+    cases = list(wanted_cases(chosen))
+    for case in cases:
         if chosen.collect or not collecting.is_collected(chosen.cache, case):
             run_case(chosen, case)
     launches = {
         path: known
-        for case in found
+        for case in cases
         for path, known in collecting.launches(chosen.cache, case, chosen.variants)
         if re.search(chosen.kernel, known["kernel"])
     }
@@ -77,17 +80,18 @@ def show(chosen):
     command += ["--emit", chosen.emit]
     for chip in chosen.chip:
         command += ["--chip", chip]
-    results = []
+    found = results.known(chosen.results)
+    waiting = [path for path in launches if str(path) not in found]
     # A launch may be verified twice, and the processes that are asked take time of their own.
-    for path, outcome in Pool(command, chosen.jobs, 6 * chosen.seconds).run(list(launches)):
+    for path, outcome in Pool(command, chosen.jobs, 6 * chosen.seconds).run(waiting):
         result = {"seconds": 0.0, **launches[path], **outcome, "file": str(path)}
-        results.append(result)
+        found[str(path)] = result
+        results.add(chosen.results, result)
         print(rows.line(result), file=sys.stderr, flush=True)
         if chosen.keep:
             rows.keep(chosen.keep, result)
-    order = {str(path): number for number, path in enumerate(launches)}
-    results.sort(key=lambda result: order[result["file"]])
-    print(json.dumps(results, indent=1) if chosen.format == "json" else rows.table(results))
+    made = [found[str(path)] for path in launches]
+    print(json.dumps(made, indent=1) if chosen.format == "json" else rows.table(made))
 
 
 def wanted_cases(chosen):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.named_parts import rows
+from benchmarks.named_parts import results, rows
 from benchmarks.named_parts.stand_ins import StandIns
 
 ROOT = Path(__file__).parents[1]
@@ -102,6 +102,15 @@ def test_a_refusal_is_no_translation():
     found = rows.table([result(result="refused", reason="k.py:3: no")])
     assert "| nothing: k.py:3: no |" in found
     assert "0 as Pallas, 0 as JAX, 1 not translated; 0 verified" in found
+
+
+def test_outcomes_are_kept_over_runs_and_the_last_one_counts(tmp_path):
+    file = tmp_path / "results.jsonl"
+    assert results.known(file) == {} == results.known(None)
+    results.add(None, {"file": "a"})
+    for each in ({"file": "a", "result": "error"}, {"file": "b"}, {"file": "a", "result": "x"}):
+        results.add(file, each)
+    assert results.known(file) == {"a": {"file": "a", "result": "x"}, "b": {"file": "b"}}
 
 
 def test_packages_that_are_not_there_are_named():
