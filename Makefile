@@ -1,5 +1,5 @@
 # make demo         sets up the linter alone and lints a shipped TPU dump
-# make demo-triton  sets up the translator (Linux) and translates a shipped Triton kernel
+# make demo-triton  sets up the translator and libtpu (Linux), translates a shipped Triton kernel
 # make test         sets up what development needs and runs the whole test suite
 # make check        ruff, mypy and import-linter
 # make clean        removes the environment and every cache
@@ -51,7 +51,7 @@ $(VENV)/core.stamp: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/triton.stamp: pyproject.toml | $(BIN)/python
-	$(PIP) install --editable '.[triton]'
+	$(PIP) install --editable '.[aot,triton]'
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
