@@ -133,7 +133,7 @@ def test_the_commands_that_it_shows_work(tmp_path: Path) -> None:
             arguments.append("--no-verify")  # the demonstration verifies the same
         done = triton2pallas(*arguments, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert "def softmax_kernel(" in (tmp_path / "softmax_jax.py").read_text()
+    assert "def softmax_kernel(" in (tmp_path / "softmax_tpu.py").read_text()
     assert "stablehlo." in (tmp_path / "softmax.mlir").read_text()
 
 
