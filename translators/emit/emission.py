@@ -341,6 +341,10 @@ class Emission:
         """The array of a value, indexed."""
         return f"{term.text}[{index}]"
 
+    def function(self, name: str) -> str:
+        """The name of a function of JAX, or of one in the file that does the same."""
+        return name
+
     def range(self, extent: int, axis: int, rank: int) -> Term:
         """The positions along an axis of a tensor of that rank."""
         shape = tuple(extent if each == axis else 1 for each in range(rank))

@@ -35,7 +35,7 @@ def _sort(e: Emission, op: Op, types: str, constants: list[str]) -> bool:
     if types.startswith("u"):
         text = f"{text}.astype({unsigned(term.element)})"
     falls = descending not in ("False", "0")
-    text = f"jnp.sort({text}, axis=-1{', descending=True' if falls else ''})"
+    text = f"{e.function('jnp.sort')}({text}, axis=-1{', descending=True' if falls else ''})"
     shape = shape_of(op.result.type)
     if shape[-1] != term.shape[-1]:
         text = f"{text}[..., :{shape[-1]}]"
@@ -50,7 +50,8 @@ def _flip(e: Emission, op: Op, types: str, constants: list[str]) -> bool:
     term = e.spread(e.term(op.operands[0]))
     rank = len(term.shape)
     axis = -1 if along == "None" else int(along) % rank - rank
-    e.put(op.result, e.bind(f"jnp.flip({term.text}, axis={axis})", term, op.result.name))
+    text = f"{e.function('jnp.flip')}({term.text}, axis={axis})"
+    e.put(op.result, e.bind(text, term, op.result.name))
     return True
 
 

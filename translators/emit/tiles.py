@@ -209,7 +209,7 @@ def assembled(
         text = f"{text}[{', '.join(index)}]"
     flipped = tuple(place for place, digit in enumerate(digits) if digit.flipped)
     if flipped:
-        text = f"jnp.flip({text}, axis={flipped})"
+        text = f"{e.function('jnp.flip')}({text}, axis={flipped})"
     order = _order(digits)
     if order != sorted(order):
         text = f"({text}).transpose({', '.join(map(str, order))})"
@@ -271,10 +271,11 @@ def _with_holes(digits: list[Digit], shape: tuple[int, ...]) -> tuple[list[int],
     return (narrow, wide) if missing else None
 
 
-def in_place(value: Term, spans: Sequence[Span]) -> tuple[str, list[int]]:
+def in_place(e: Emission, value: Term, spans: Sequence[Span]) -> tuple[str, list[int]]:
     """A value with a dimension for each digit of the spans, in their order.
 
     Args:
+      e: the emission.
       value: what has all its dimensions.
       spans: where it goes; every digit must be there.
 
@@ -292,7 +293,7 @@ def in_place(value: Term, spans: Sequence[Span]) -> tuple[str, list[int]]:
         text = f"({text}).transpose({', '.join(map(str, back))})"
     flipped = tuple(place for place, digit in enumerate(digits) if digit.flipped)
     if flipped:
-        text = f"jnp.flip({text}, axis={flipped})"
+        text = f"{e.function('jnp.flip')}({text}, axis={flipped})"
     return text, ordered
 
 
@@ -302,7 +303,7 @@ def write(e: Emission, buffer: int, spans: Sequence[Span], value: Term) -> None:
     Every digit must be there, and no two of them may meet.
     """
     state = e.buffers.states[buffer]
-    text, ordered = in_place(value, spans)
+    text, ordered = in_place(e, value, spans)
     text = e.writer.assign(text)
     sizes = _sizes(spans)
     index = [each for span in spans for each in _inside(span)]

@@ -6,9 +6,10 @@ from types import MappingProxyType
 from translators.emit.emission import Emission, Rule, Steps, UnsupportedError
 from translators.emit.pallas.emission import StepEmission
 from translators.emit.reductions import RULES as REDUCTIONS
-from translators.emit.reductions import combined, scan_any, single_op
+from translators.emit.reductions import combined, reduced, scan_any, single_op
 from translators.emit.shaping import RULES as SHAPING
 from translators.graph.graph import Op
+from translators.graph.types import I1, element_of
 
 # Of regions with a single op, those that a TPU reduces by itself.
 _REDUCED = frozenset(
@@ -17,12 +18,33 @@ _REDUCED = frozenset(
         *("arith.maxnumf", "arith.minnumf", "arith.maxsi", "arith.minsi"),
     )
 )
+# Conditions are reduced as integers. (`jnp.all` and `jnp.any` compile to reductions of `float64`
+# where types of 64 bits are on.)
+_OF_CONDITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "arith.andi": "jnp.min({0}) != 0",
+        "arith.ori": "jnp.max({0}) != 0",
+        "arith.xori": "jnp.sum({0}, dtype=jnp.int32) & 1 != 0",
+        "arith.addi": "jnp.sum({0}, dtype=jnp.int32) & 1 != 0",
+    }
+)
 
 
 def _reduce(e: Emission, op: Op) -> Steps | None:
-    if len(op.operands) == 1 and single_op(op.regions[0]) in _REDUCED:
+    single = single_op(op.regions[0]) if len(op.operands) == 1 else ""
+    if element_of(op.operands[0].type) == I1 and single in _OF_CONDITIONS:
+        _reduce_conditions(e, op, _OF_CONDITIONS[single])
+        return None
+    if single in _REDUCED:
         return REDUCTIONS["tt.reduce"](e, op)
     return combined(e, op)
+
+
+def _reduce_conditions(e: Emission, op: Op, template: str) -> None:
+    term = e.spread(e.term(op.operands[0]))
+    along = op.integer("axis") - len(term.shape)
+    numbers = f"{term.text}.astype(jnp.int32), axis={along}"
+    reduced(e, op, 0, template.format(numbers), term)
 
 
 def _scan(e: Emission, op: Op) -> Steps:
@@ -50,14 +72,16 @@ def _greatest(x, axis):
     """The greatest number along `axis`; NaN only where all elements are."""
     nan = jnp.isnan(x)
     greatest = jnp.max(jnp.where(nan, -jnp.inf, x), axis)
-    return jnp.where(jnp.all(nan, axis), jnp.nan, greatest)
+    all_are = jnp.min(jnp.where(nan, 1.0, 0.0), axis) > 0.0
+    return jnp.where(all_are, jnp.nan, greatest)
 ''',
         "_least": '''
 def _least(x, axis):
     """The least number along `axis`; NaN only where all elements are."""
     nan = jnp.isnan(x)
     least = jnp.min(jnp.where(nan, jnp.inf, x), axis)
-    return jnp.where(jnp.all(nan, axis), jnp.nan, least)
+    all_are = jnp.min(jnp.where(nan, 1.0, 0.0), axis) > 0.0
+    return jnp.where(all_are, jnp.nan, least)
 ''',
         "_reduce": '''
 def _reduce(combine, values, axis):

@@ -10,6 +10,7 @@ import numpy as np
 from translators.access.expression import Affine, Iteration, Symbol, Variable, leaves
 from translators.access.states import Pointer
 from translators.emit.emission import Emission, UnsupportedError
+from translators.emit.pallas.orders import FUNCTIONS
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.windows import Window, reach
 from translators.emit.terms import BatchAxis, Term
@@ -155,6 +156,10 @@ class StepEmission(Emission):
                 if isinstance(leaf, Symbol) and leaf.value in self.steering and not leaf.lanes:
                     found[leaf] = leaf.interval.high + 1
         return found
+
+    def function(self, name: str) -> str:
+        """The name of a function of JAX, or of one in the file where kernels have it not."""
+        return self.writer.helper(FUNCTIONS[name]) if name in FUNCTIONS else name
 
     def is_written(self, buffer: int) -> bool:
         """Whether the kernel writes to an array, here or elsewhere."""

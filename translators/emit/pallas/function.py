@@ -24,7 +24,7 @@ from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.finishing import drop_unused
 from translators.emit.jax import RULES as JAX_RULES
 from translators.emit.jax import JaxFunction
-from translators.emit.pallas import calling, computing, described, reading, writing
+from translators.emit.pallas import calling, computing, described, functions, reading, writing
 from translators.emit.pallas.closed import needless_bounds
 from translators.emit.pallas.elements import rounding
 from translators.emit.pallas.elements.carriers import Carriers, array_of
@@ -59,6 +59,7 @@ RULES = {
     **described.RULES,
     **rounding.RULES,
     **calling.RULES,
+    **functions.RULES,
 }
 
 # What the blocks of a step may take of vector memory, each twice: while one is computed on, the

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from translators.emit.pallas import computing
+from translators.emit.pallas import computing, functions, orders
 from translators.emit.pallas.elements import carriers, rounding
 from translators.emit.preamble import HELPERS as COMMON
 
@@ -13,5 +13,7 @@ HELPERS: Mapping[str, str] = MappingProxyType(
         **computing.HELPERS,
         **rounding.HELPERS,
         **carriers.HELPERS,
+        **functions.HELPERS,
+        **orders.HELPERS,
     }
 )

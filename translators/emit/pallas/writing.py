@@ -160,7 +160,7 @@ def _write(
     if condition is not None:
         old, _, _ = read(e, window, seen, shape, constant(0, window.element, shape))
         value = e.chosen(condition, value, old)
-    text, extents = in_place(e.spread(value, batch=e.axes), left)
+    text, extents = in_place(e, e.spread(value, batch=e.axes), left)
     lengths = tuple(each.length for each in left)
     if prod(lengths) != prod(extents):
         raise e.refuse(op, "writes to places with gaps between them")
@@ -283,7 +283,7 @@ def updated(
     joined = e.bind(_JOINED[kind].format(old.text, value.text), value)
     local = local_spans(seen)
     index, left, whole = index_of(e, local)
-    text, extents = in_place(joined, left)
+    text, extents = in_place(e, joined, left)
     lengths = tuple(each.length for each in left)
     if prod(lengths) != prod(extents):
         raise e.refuse(op, "updates places with gaps between them")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from translators.emit.emission import UnsupportedError
-from translators.emit.pallas.elements.held_types import held_type, is_absent
+from translators.emit.pallas.elements.held_types import held_type, is_absent, is_narrow
 from translators.emit.pallas.elements.rules import apply
 from translators.emit.pallas.elements.site import Forms, Site
 from translators.emit.reductions import single_op
@@ -73,13 +73,11 @@ def _changes(function: Function) -> bool:
 
 
 def _is_special(value: Value) -> bool:
+    """Whether a value is looked at though its type stays."""
     element = element_of(value.type)
-    return is_absent(element) or element == I1 or _is_integer_dot(value)
-
-
-def _is_integer_dot(value: Value) -> bool:
-    owner = value.owner
-    return isinstance(owner, Op) and owner.name == "tt.dot" and element_of(value.type) == I32
+    if isinstance(value.owner, Op) and value.owner.name == "tt.dot":
+        return True
+    return is_absent(element) or is_narrow(element) or element == I1
 
 
 def _held(function: Function, unread: frozenset[Op]) -> Function:

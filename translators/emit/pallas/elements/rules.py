@@ -75,6 +75,7 @@ _UNWRAPPED = (
     *("arith.andi", "arith.ori", "arith.xori", "arith.shrsi", "arith.maxsi", "arith.minsi"),
     *("arith.maxui", "arith.minui", "arith.cmpi"),
 )
+_LIMITS = ("arith.maxsi", "arith.minsi")
 _UNSIGNED = ("arith.divui", "arith.remui", "arith.shrui", "arith.ceildivui", "math.ctpop")
 # Where each op that writes to memory takes what it writes.
 _STORES = MappingProxyType(
@@ -207,8 +208,22 @@ def _unsigned_integers(site: Site) -> Sequence[Value]:
 def _narrow_integers(site: Site, operands: Sequence[Value]) -> Sequence[Value]:
     if not is_narrow(site.taken(0)):
         return copied(site)
+    if site.op.name in _LIMITS:
+        return (_limit(site),)
     found = site.copy(operands, site.result_types).result
     return (found if site.op.name in _UNWRAPPED else site.wrapped(found),)
+
+
+def _limit(site: Site) -> Value:
+    """The greater or lesser of two, by their difference.
+
+    Of numbers that are widened for the comparison alone the compiler would compare the narrow
+    ones, which it cannot.
+    """
+    left, right = site.operands
+    apart = site.make("arith.subi", (left, right), left.type)
+    apart = site.binary(site.op.name, apart, 0)
+    return site.make("arith.addi", (right, apart), left.type)
 
 
 def _extended(site: Site) -> Sequence[Value]:
