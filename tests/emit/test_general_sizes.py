@@ -173,13 +173,13 @@ CASES = [
     Case(matmul, (64, 64, 64), (150, 150, 90), ("M, K = a_ptr.shape", "N = b_ptr.shape[1]"), 2e-5),
     Case(transposed, (48, 48), (60, 60), ("rows, columns = x_ptr.shape",)),
     Case(layer_norm, (3, 100), (40, 150), ("rows, columns = x_ptr.shape",), 2e-5),
-    Case(gathered, (70, 100), (150, 150), ("count = index_ptr.shape[0]",)),
+    Case(gathered, (70, 100), (150, 150), ("index_ptr: int32[count]",)),
     Case(gathered_rows, (11, 7, 50), (40, 40, 64), ("width",)),
     Case(doubled_flat, (13, 50), (60, 60), ("rows, columns = x_ptr.shape",)),
     Case(transposed, (20, 50), (60, 60), ("rows, columns = x_ptr.shape",)),
     Case(heads_scaled, (9, 6), (20, 20), ("heads",)),
     Case(striding, (500,), (900,), ("count = x_ptr.shape[0]",)),
-    Case(convolved, (100,), (300,), ("count = x_ptr.shape[0]",)),
+    Case(convolved, (100,), (300,), ("x_ptr: float32[count]",)),
     Case(block_pointer_copy, (20, 50), (70, 70), ("rows, columns = x_ptr.shape",)),
 ]
 

@@ -208,6 +208,8 @@ def _print(
                     lines.append("")
             continue
         place = statement.location
+        if statement.body is not None and lines and lines[-1] and not _is_header(lines[-1]):
+            lines.append("")
         if (
             place is not None
             and place.text
@@ -217,8 +219,6 @@ def _print(
             lines.append(before + _short(_without_pragma(place.text), WIDTH - len(before)))
             told = place
         if statement.body is not None:
-            if lines and lines[-1] and not _is_header(lines[-1]):
-                lines.append("")
             if statement.decorator:
                 lines += laid_out(f"@{_neat(statement.decorator)}", indent)
             lines += laid_out(f"def {statement.targets[0]}({statement.text}):", indent)

@@ -1,69 +1,89 @@
-"""Functions that are fitted to the translations of several launches, and tried on others."""
+"""Functions that are fitted to the translations of several launches."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
 from translators.emit.emission import Note
 from translators.emit.general.fitting import Fitter
-from translators.emit.general.formula import Formula, Sizes, number
+from translators.emit.general.formula import Factor, Formula, Sizes, number, product_of
 from translators.emit.general.template import Number, Template
 from translators.emit.general.writing import Bounds, General, Taken
 from translators.emit.jax import JaxFunction
-from translators.general_translation.confirming import UnknownError, problem
+from translators.general_translation.block_lengths import PLAIN, Lengths
 from translators.general_translation.resized import (
-    AmbiguousError,
     AnotherTextError,
+    RefusedError,
     Resized,
     UnlikeError,
     require_as_good,
     template,
-    text,
 )
-from translators.resize.choosing import (
-    FEW,
-    ONES,
-    fitting_sizes,
-    large_sizes,
-    programs_alone,
-    unusual_sizes,
-)
+from translators.resize.choosing import LARGEST, fitting_sizes
 from translators.resize.family import Family, block_sizes
-from translators.translation import load
-from translators.triton.launches import ArrayArgument, ConstantArgument
+from translators.triton.launches import ConstantArgument
 
 _MOST_LITERALS = 8
-# A scalar up to this may have the value of a size by chance.
-_LIKELY_BY_CHANCE = 64
-_MOST_LEAST = 3
 _FITTED = 4
 _MOST_TEXTS = 2
-# A launch with more is left to whoever verifies it.
-_MOST_PROGRAMS = 4096
-_MOST_ELEMENTS = 1 << 22
 
 
 class Fitted:
-    """A function for sizes within some bounds, and what is known of where it holds.
+    """A function for sizes within some bounds.
 
     Args:
       resized: the launches.
       bounds: of the sizes that it reads off its arguments.
       scale: how much larger the sizes are that formulas are fitted to.
+      lengths: how long the blocks of a kernel in Pallas are.
+
+    Attributes:
+      resized: the launches, with blocks of these lengths.
+      above: what sizes have to exceed for there to be several blocks.
+      scale: how much larger the sizes are that formulas are fitted to.
+      family: the launches.
+      bounds: of the sizes that it reads off its arguments.
+      template: its text without numbers.
+      launches: the sizes that formulas are fitted to.
+      others: sizes of launches whose text is another one by chance.
+      written: what each number of the text follows.
+      wholes: how long dimensions are that go in blocks, by name.
+      named: lengths of blocks that the text has a name for: what they are at most, and how long
+        the dimension is.
+      reached: how large sizes may get that have a bound which was found.
 
     Raises:
       UnlikeError: there is no such function.
     """
 
-    def __init__(self, resized: Resized, bounds: Mapping[str, Bounds], scale: int) -> None:
-        self._resized = resized
-        self._scale = scale
-        self._family = resized.family
-        self._bounds = dict(bounds)
-        self._others: list[Sizes] = []
-        self._reached: dict[str, int] = {}
-        self._template, launches, numbers = self._texts(fitting_sizes(self._family, bounds, scale))
-        self._written = self._formulas(launches, numbers)
+    def __init__(
+        self,
+        resized: Resized,
+        bounds: Mapping[str, Bounds],
+        scale: int = 1,
+        lengths: Lengths = PLAIN,
+    ) -> None:
+        self.resized = resized.with_blocks(lengths.blocks) if lengths.blocks else resized
+        self.above = lengths.above
+        self.scale = scale
+        self.family = resized.family
+        self.bounds = dict(bounds)
+        self.others: list[Sizes] = []
+        self.reached: dict[str, int] = {}
+        self.named: dict[str, tuple[int, Formula]] = {}
+        self.template, self.launches, numbers = self._texts(self.sizes())
+        self._fitter = self._fitter_for(numbers)
+        self.wholes = self._lengths_of_dimensions()
+        if self.wholes:
+            self._fitter = self._fitter_for(numbers, self._counts_of_blocks())
+        self.written = self._formulas(numbers)
+
+    def sizes(self) -> list[dict[str, int]]:
+        """Sizes of launches to fit formulas to."""
+        return fitting_sizes(self.family, self.bounds, self.scale, self.above)
+
+    def with_lengths(self, lengths: Lengths) -> None:
+        """Compares with launches whose blocks are of other lengths from now on."""
+        self.resized, self.above = self.resized.with_blocks(lengths.blocks), lengths.above
 
     def _texts(
         self, launches: Sequence[Sizes]
@@ -74,10 +94,15 @@ class Fitted:
         """
         known: dict[tuple[str, ...], list[tuple[Sizes, Template]]] = {}
         for sizes in launches:
-            translation = self._resized.translated(sizes)
-            require_as_good(self._resized.base, translation)
-            if translation.function.parameters != self._resized.base.function.parameters:
-                self._others.append(sizes)
+            try:
+                translation = self.resized.translated(sizes)
+            except RefusedError:
+                if self.above:
+                    continue
+                raise
+            require_as_good(self.resized.base, translation)
+            if translation.function.parameters != self.resized.base.function.parameters:
+                self.others.append(sizes)
                 continue
             found = template(translation.function)
             same = known.setdefault(found.key, [])
@@ -88,194 +113,106 @@ class Fitted:
                 raise AnotherTextError("launches of other sizes are translated to other texts")
         else:
             raise AnotherTextError("launches of other sizes are translated to other texts")
-        self._others += [sizes for each in known.values() if each is not same for sizes, _ in each]
+        self.others += [sizes for each in known.values() if each is not same for sizes, _ in each]
         return same[0][1], [sizes for sizes, _ in same], [each.numbers for _, each in same]
 
-    def _formulas(
-        self, launches: Sequence[Sizes], numbers: Sequence[tuple[Number, ...]]
-    ) -> list[Formula | Number]:
-        """What each number follows."""
-        blocks = block_sizes(self._family.launch)
-        programs = [each for each in self._family.launch.grid if each > 1]
+    def _lengths_of_dimensions(self) -> dict[str, Formula]:
+        """How long dimensions are that go in blocks, by name, where that follows a formula."""
+        found: dict[str, Formula] = {}
+        launches = [self.resized.translated(sizes).function.blocks for sizes in self.launches]
+        for name, length in self.resized.blocks.items():
+            values = tuple(
+                each.whole for blocks in launches for each in blocks if each.name == name
+            )
+            if length < LARGEST and len(values) == len(launches):
+                formula = self._fitter.formula(values)
+                if formula is not None:
+                    found[name] = formula
+        return found
+
+    def _counts_of_blocks(self) -> Iterator[Formula]:
+        """The counts of blocks of dimensions that are products of sizes."""
+        for name, whole in self.wholes.items():
+            match whole:
+                case Formula(terms=((factors, 1),), offset=0):
+                    sizes = sorted(each for factor in factors for each in factor.sizes)
+                    if not any(factor.counts_blocks for factor in factors):
+                        count = Factor(tuple(sizes), self.resized.blocks[name])
+                        yield product_of((count,))
+
+    def _fitter_for(
+        self, numbers: Sequence[tuple[Number, ...]], counts: Iterable[Formula] = ()
+    ) -> Fitter:
+        blocks = block_sizes(self.family.launch)
+        blocks += tuple(each for each in self.resized.blocks.values() if each < LARGEST)
+        programs = [each for each in self.family.launch.grid if each > 1]
         # Programs of a fixed number go over the blocks together.
         together = [block * count for block in blocks for count in programs]
         divisors = dict.fromkeys((*blocks, *programs, *together, *_literals(numbers)))
-        known = [{**self._family.sizes, **sizes} for sizes in launches]
-        fitter = Fitter(known, list(divisors), self._family.formulas)
+        known = [{**self.family.sizes, **sizes} for sizes in self.launches]
+        return Fitter(known, list(divisors), [*counts, *self.family.formulas])
+
+    def _formulas(self, numbers: Sequence[tuple[Number, ...]]) -> list[Formula | Number]:
+        """What each number follows."""
         found: list[Formula | Number] = []
         for values in zip(*numbers, strict=True):
             if len(set(map(repr, values))) == 1:
                 found.append(values[0])
                 continue
-            formula = fitter.formula(values) if all(type(each) is int for each in values) else None
+            integers = tuple(int(each) for each in values if float(each).is_integer())
+            formula = self._fitter.formula(integers) if len(integers) == len(values) else None
             if formula is None:
                 shown = ", ".join(map(str, values))
                 raise UnlikeError(f"a number follows no formula over the sizes: {shown}")
             found.append(formula)
         return found
 
-    def reach(self) -> None:
-        """Makes sure of large sizes, and bounds those of which the largest have another text.
+    def known(self, sizes: Sizes) -> dict[str, int]:
+        """All sizes of a launch, and the lengths of its blocks."""
+        known = {**self.family.sizes, **sizes}
+        lengths = {
+            name: min(length, whole.value(known)) for name, (length, whole) in self.named.items()
+        }
+        return {**known, **lengths}
 
-        Raises:
-          AnotherTextError: all large ones have.
-        """
-        for name in self._bounds:
-            if self._bounds[name].most is not None:
-                continue
-            choices = large_sizes(self._family, self._bounds, name, self._scale)
-            for place, sizes in enumerate(choices):
-                if self._same_text(sizes):
-                    if place:
-                        self._reached[name] = sizes[name]
-                    break
-            else:
-                raise AnotherTextError(
-                    f"a launch with a large `{name}` is translated to another text"
-                )
-
-    def tell_apart(self) -> None:
-        """Makes sure that small scalars are sizes, and do not have the value of one by chance.
-
-        Raises:
-          AmbiguousError: the kernel would do as well if a scalar were a number of its own.
-        """
-        sizes = fitting_sizes(self._family, self._bounds, self._scale)[0]
-        tied = self._resized.translated(sizes)
-        strides = {each for array in self._family.arrays.values() for each in array.strides}
-        for name, formula in self._family.scalars.items():
-            size = formula.single
-            if size not in self._bounds or formula in strides:
-                continue
-            if self._family.sizes[size] > _LIKELY_BY_CHANCE:
-                continue
-            apart = self._family.keeping([name]).resized(sizes)
-            try:
-                other = self._resized.launched(apart)
-                require_as_good(tied, other)
-            except UnlikeError:
-                continue
-            if text(other) != text(tied):
-                value = self._family.sizes[size]
-                message = f"`{name}` may be the size {value}, or always {value}"
-                raise AmbiguousError(message, size)
-
-    def confirm(self) -> None:
-        """Tries the function on sizes that are unusual.
-
-        Raises:
-          UnlikeError: it is wrong for some of them, or nobody knows.
-        """
-        for sizes in self._others:
-            self._require("single other sizes", sizes)
-        least = self._least()
-        if least:
-            self._bounds[least[0]] = replace(self._bounds[least[0]], least=least[1])
-        for what, sizes in self._unusual():
-            wrong = self._wrong(sizes)
-            if wrong and what == ONES:
-                # The next case has no size below this.
-                self._bounds = {
-                    name: replace(each, least=max(each.least, FEW))
-                    for name, each in self._bounds.items()
-                }
-            elif wrong:
-                raise UnlikeError(f"for {what} it is not shown to be right: {wrong}")
-        self._confirm_own()
-
-    def _unusual(self) -> Iterator[tuple[str, dict[str, int]]]:
-        formulas = [each for each in self._written if isinstance(each, Formula)]
-        return unusual_sizes(self._family, self._bounds, [*formulas, *self._family.grid])
-
-    def _least(self) -> tuple[str, int] | None:
-        """A size with what it must be at least, where small sizes are wrong and that helps."""
-        _, small = next(self._unusual())
-        # What is in front of the text is proved by no comparison of texts.
-        if not self._wrong(small, run=True):
-            return None
-        literals = sorted({each for each in self._written if isinstance(each, int)})
-        for name, value in small.items():
-            own = self._family.sizes[name]
-            choices = [each for each in literals if value < each < own][:_MOST_LEAST]
-            for least in (*choices, own):
-                if self._bounds[name].step == 1 and not self._wrong({**small, name: least}):
-                    return name, least
-        return None
-
-    def _require(self, what: str, sizes: Sizes) -> None:
-        wrong = self._wrong(sizes)
-        if wrong:
-            raise UnlikeError(f"for {what} it is not shown to be right: {wrong}")
-
-    def _wrong(self, sizes: Sizes, *, run: bool = False) -> str:
-        """Why a launch of these sizes is not shown to be right; empty if it is.
-
-        Args:
-          sizes: of the launch.
-          run: whether to run the function although its text is right.
-        """
-        same = self._same_text(sizes)
-        if same and not run:
-            return ""
-        try:
-            return self._problem(sizes)
-        except UnknownError as error:
-            return "" if same else str(error)
-
-    def _confirm_own(self) -> None:
-        alone = programs_alone(self._family)
-        own = {name: self._family.sizes[name] for name in self._bounds}
-        # Of what programs do alike a few are enough.
-        fewer = {name: min(FEW, each) if name in alone else each for name, each in own.items()}
-        if self._same_text(own) or self._too_large(fewer):
-            return
-        try:
-            wrong = self._problem(fewer)
-        except UnknownError:
-            return
-        if wrong:
-            raise UnlikeError(f"for the launch itself it is not shown to be right: {wrong}")
-
-    def _too_large(self, sizes: Sizes) -> bool:
-        """Whether a launch of these sizes takes too long to be run."""
-        launch = self._family.resized(sizes)
-        elements = sum(map(_elements, launch.arrays))
-        return prod(launch.grid) > _MOST_PROGRAMS or elements > _MOST_ELEMENTS
-
-    def _same_text(self, sizes: Sizes) -> bool:
+    def same_text(self, sizes: Sizes) -> bool:
         """Whether the translation for these sizes is this text, number by number."""
-        key, numbers = text(self._resized.translated(sizes))
-        known = {**self._family.sizes, **sizes}
+        try:
+            found = template(self.resized.translated(sizes).function)
+        except RefusedError:
+            if self.template.is_pallas:
+                return False
+            raise
+        known = self.known(sizes)
         expected = tuple(
-            each.value(known) if isinstance(each, Formula) else each for each in self._written
+            each.value(known) if isinstance(each, Formula) else each for each in self.written
         )
-        return key == self._template.key and numbers == expected
-
-    def _problem(self, sizes: Sizes) -> str:
-        """What is wrong with the function for a launch of these sizes; empty if nothing is."""
-        function = self.function()
-        module = self._resized.base.module
-        return problem(function, load(function), module, self._family.resized(sizes))
+        if (found.key, found.numbers) != (self.template.key, expected):
+            return False
+        if found.limit:
+            self.template = replace(self.template, limit=found.limit)
+        return True
 
     def function(self) -> JaxFunction:
         """The function."""
-        function = self._resized.base.function
-        family = self._family
-        fixed = {name: each for name, each in family.sizes.items() if name not in self._bounds}
+        function = self.resized.base.function
+        family = self.family
+        fixed = {name: each for name, each in family.sizes.items() if name not in self.bounds}
         source = General(
-            template=self._template,
-            written=self._written,
+            template=self.template,
+            written=self.written,
             taken=[
                 Taken(name=name, shape=family.arrays[name].shape) for name in function.parameters
             ],
             fixed=fixed,
             bounds={
-                name: replace(each, most=self._reached[name]) if name in self._reached else each
-                for name, each in self._bounds.items()
+                name: replace(each, most=self.reached[name]) if name in self.reached else each
+                for name, each in self.bounds.items()
             },
-            promises=list(_promises(family, function, self._bounds)),
+            blocks=self.named,
+            promises=list(_promises(family, function, self.bounds)),
         ).source()
-        free = ", ".join(f"`{name}`" for name in self._bounds)
+        free = ", ".join(f"`{name}`" for name in self.bounds)
         notes = [*function.notes, Note(text=f"holds for other sizes too, of {free}")]
         return replace(function, source=source, notes=tuple(notes))
 
@@ -288,10 +225,6 @@ def _literals(numbers: Sequence[tuple[Number, ...]]) -> list[int]:
         if isinstance(one, int) and one > 1 and all(each == one for each in others)
     }
     return sorted(same)[:_MOST_LITERALS]
-
-
-def _elements(array: ArrayArgument) -> int:
-    return prod(array.shape)
 
 
 def _promises(

@@ -1,18 +1,20 @@
 """Translations of launches of other sizes, as many as may be made."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
+from types import MappingProxyType
 
 from hlo_tools.errors import InputError
 from translators.access.analysis import Access
 from translators.access.classify import AccessClass
 from translators.access.delinearize import Position
 from translators.emit.general.formula import Sizes
-from translators.emit.general.template import Number, Template, TemplateError, template_of
+from translators.emit.general.template import Template, TemplateError, template_of
 from translators.emit.jax import JaxFunction
+from translators.emit.pallas.lengths import UnknownDimensionError
 from translators.resize.choosing import MOST_SHARED
 from translators.resize.family import Family
-from translators.translation import Translation, translate_module
+from translators.translation import Target, Translation, translate_module
 from translators.triton.launches import Launch
 
 
@@ -22,6 +24,10 @@ class UnlikeError(Exception):
 
 class AnotherTextError(UnlikeError):
     """Their text is another one; that of larger sizes may be the same for all."""
+
+
+class RefusedError(UnlikeError):
+    """A launch of other sizes has no translation."""
 
 
 class AmbiguousError(UnlikeError):
@@ -74,13 +80,26 @@ class Resized:
       translation: of the launch that is given.
       family: the launches.
       budget: how many more of them may be translated.
+      blocks: how long blocks are in all of them, by the name of the dimension; as suits each
+        where not given.
     """
 
-    def __init__(self, translation: Translation, family: Family, budget: Budget) -> None:
+    def __init__(
+        self,
+        translation: Translation,
+        family: Family,
+        budget: Budget,
+        blocks: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self.base = translation
         self.family = family
+        self.blocks = blocks
         self._budget = budget
-        self._translated: dict[tuple[tuple[str, int], ...], Translation] = {}
+        self._translated: dict[tuple[tuple[str, int], ...], Translation | RefusedError] = {}
+
+    def with_blocks(self, blocks: Mapping[str, int]) -> "Resized":
+        """The same launches with blocks of other lengths."""
+        return Resized(self.base, self.family, self._budget, blocks)
 
     def translated(self, sizes: Sizes) -> Translation:
         """The translation of the launch with these sizes.
@@ -89,11 +108,17 @@ class Resized:
           UnlikeError: it is refused.
         """
         key = tuple(sorted(sizes.items()))
-        if all(self.family.sizes[name] == value for name, value in key):
+        if not self.blocks and all(self.family.sizes[name] == value for name, value in key):
             return self.base
         if key not in self._translated:
-            self._translated[key] = self.launched(self.family.resized(sizes))
-        return self._translated[key]
+            try:
+                self._translated[key] = self.launched(self.family.resized(sizes))
+            except RefusedError as error:
+                self._translated[key] = error
+        found = self._translated[key]
+        if isinstance(found, RefusedError):
+            raise found
+        return found
 
     def launched(self, launch: Launch) -> Translation:
         """The translation of another launch.
@@ -106,10 +131,21 @@ class Resized:
             if largest > MOST_SHARED:
                 raise UnlikeError("arguments are different views of one memory")
         self._budget.spend()
+        blocks = dict(self.blocks)
         try:
-            return translate_module(self.base.module, launch)
+            while True:
+                try:
+                    return translate_module(self.base.module, launch, target_of(self.base), blocks)
+                except UnknownDimensionError as error:
+                    # One program alone does not go along it.
+                    del blocks[error.name]
         except InputError as error:
-            raise UnlikeError(f"a launch of other sizes is refused: {error.message}") from error
+            raise RefusedError(f"a launch of other sizes is refused: {error.message}") from error
+
+
+def target_of(translation: Translation) -> Target:
+    """What a translation was written as."""
+    return "pallas" if translation.function.pallas else "jax"
 
 
 def template(function: JaxFunction) -> Template:
@@ -122,12 +158,6 @@ def template(function: JaxFunction) -> Template:
         return template_of(function)
     except TemplateError as error:
         raise UnlikeError(str(error)) from error
-
-
-def text(translation: Translation) -> tuple[tuple[str, ...], tuple[Number, ...]]:
-    """What is emitted, to be compared."""
-    found = template(translation.function)
-    return found.key, found.numbers
 
 
 def require_as_good(base: Translation, other: Translation) -> None:

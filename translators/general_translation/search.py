@@ -8,7 +8,11 @@ from typing import Any
 from translators.emit.emission import Note
 from translators.emit.general.writing import Bounds
 from translators.emit.jax import JaxFunction
+from translators.general_translation.block_lengths import Blocked, blocked
+from translators.general_translation.confirmed import Confirmation, tell_apart
 from translators.general_translation.fitted import Fitted
+from translators.general_translation.naming import name_blocks
+from translators.general_translation.reaching import reach
 from translators.general_translation.resized import (
     AmbiguousError,
     AnotherTextError,
@@ -21,7 +25,7 @@ from translators.resize.choosing import Range, bounds_of, programs_alone
 from translators.resize.evidence import evidence
 from translators.resize.family import Family, block_sizes
 from translators.resize.reading import families
-from translators.translation import Translation, translate_module
+from translators.translation import Target, Translation, translate_module
 from translators.triton.kernel_graph import kernel_graph
 from translators.triton.launches import Launch
 
@@ -29,6 +33,7 @@ from translators.triton.launches import Launch
 _MOST_TRANSLATIONS = 30
 _FEWEST_TRANSLATIONS = 14
 _MOST_OPS = 6000
+_TIMES_OF_PALLAS = 2
 _MOST_SINGLY = 14
 _FAMILIES_SINGLY = 2
 _WAYS = 6
@@ -36,13 +41,16 @@ _WAYS = 6
 _SCALES = (1, 16)
 
 
-def translate_general(kernel: Any, launch: Launch, others: Sequence[Launch] = ()) -> Translation:
+def translate_general(
+    kernel: Any, launch: Launch, others: Sequence[Launch] = (), emit: Target = "jax"
+) -> Translation:
     """Translates a jitted function for launches like the given one, of any sizes.
 
     Args:
       kernel: the jitted function.
       launch: one launch.
       others: other launches by the same host code, from which is seen what depends on what.
+      emit: what to write.
 
     Returns:
       The launch's translation. Its function is one for other sizes too, or there is a note that
@@ -51,13 +59,15 @@ def translate_general(kernel: Any, launch: Launch, others: Sequence[Launch] = ()
     Raises:
       InputError: part of the kernel has no faithful translation; at the kernel's line.
     """
-    return generalized(translate_module(kernel_graph(kernel, launch), launch), others)
+    return generalized(translate_module(kernel_graph(kernel, launch), launch, emit), others)
 
 
 def generalized(translation: Translation, others: Sequence[Launch] = ()) -> Translation:
     """The translation with a function that holds for launches of other sizes, where it can be."""
     ops = sum(1 for _ in walk(translation.module.kernel.body))
     most = min(_MOST_TRANSLATIONS, max(_FEWEST_TRANSLATIONS, _MOST_OPS // ops))
+    if translation.function.pallas:
+        most *= _TIMES_OF_PALLAS
     budget = Budget(most)
     # What the function takes by name is data, and no size.
     data, launch = translation.function.scalars, translation.launch
@@ -186,16 +196,51 @@ class Search:
 
     def _outcome(self, bounds: Mapping[str, Bounds]) -> JaxFunction | UnlikeError:
         reason: UnlikeError | None = None
-        for scale in _SCALES:
+        for trial in self._trials(bounds):
             try:
-                fitted = Fitted(self._resized, bounds, scale)
-                fitted.reach()
-                fitted.tell_apart()
-                fitted.confirm()
+                fitted = trial()
+                tell_apart(fitted)
+                Confirmation(fitted).confirm()
                 return fitted.function()
-            except AnotherTextError as error:
-                reason = error
             except UnlikeError as error:
-                return error
+                if isinstance(error, AmbiguousError):
+                    return error
+                reason = error
+                if not isinstance(error, AnotherTextError):
+                    break
         assert reason is not None
         return reason
+
+    def _trials(self, bounds: Mapping[str, Bounds]) -> Iterator[Callable[[], Fitted]]:
+        """Ways to fit a function, the next for when the last one gives another text."""
+        try:
+            blocks = blocked(self._resized, bounds)
+        except UnlikeError:
+            blocks = None
+        if blocks is not None:
+            yield partial(self._in_blocks, bounds, blocks)
+            if blocks.as_long != blocks:
+                yield partial(self._in_blocks, bounds, blocks.as_long)
+        for scale in _SCALES:
+            yield partial(self._plain, bounds, scale)
+
+    def _plain(self, bounds: Mapping[str, Bounds], scale: int) -> Fitted:
+        """The function for launches with blocks of the lengths that suit each."""
+        fitted = Fitted(self._resized, bounds, scale)
+        reach(fitted, fitted.bounds)
+        return fitted
+
+    def _in_blocks(self, bounds: Mapping[str, Bounds], blocks: Blocked) -> Fitted:
+        """The function for launches with blocks of fixed lengths.
+
+        Raises:
+          AnotherTextError: there is none.
+        """
+        try:
+            fitted = Fitted(self._resized, bounds, lengths=blocks.short)
+            reach(fitted, blocks.short.above)
+            name_blocks(fitted, blocks)
+            reach(fitted, [name for name in fitted.bounds if name not in blocks.short.above])
+        except UnlikeError as error:
+            raise AnotherTextError(str(error)) from error
+        return fitted

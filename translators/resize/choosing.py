@@ -4,18 +4,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import count, islice
 from math import prod
+from types import MappingProxyType
 
-from translators.emit.general.formula import Formula
+from translators.emit.general.formula import Formula, Sizes
 from translators.emit.general.writing import Bounds
 from translators.resize.family import Family, block_sizes
 
 # Launches to choose from those that formulas are fitted to.
 LAUNCHES = 7
+# How sizes grow that go in several blocks, in no order that others have.
+_GROWTH = (1.0, 1.7, 1.3, 2.3, 1.5, 2.0, 1.15)
+# How sizes change beside them that do not, and that vector memory may not hold much more of.
+_CHANGE = (1.0, 0.7, 1.4, 0.85, 1.2, 0.6, 1.8)
 # Where no constant says how large a block is.
 _USUAL_BLOCK = 16
 _GREATEST_ALIGNMENT = 16
 # Where the analysis lists every program of a launch, fewer are tried.
-_MOST_PROGRAMS = 1 << 15
+MOST_PROGRAMS = 1 << 15
 _REACHES = (1 << 30, 1 << 20, 1 << 14)
 # Elements of an array in launches that formulas are fitted to, and how far sizes shrink for that.
 _MOST_ELEMENTS = 1 << 28
@@ -59,7 +64,10 @@ def bounds_of(family: Family, name: str, range_: Range) -> Bounds | None:
 
 
 def fitting_sizes(
-    family: Family, bounds: Mapping[str, Bounds], scale: int = 1
+    family: Family,
+    bounds: Mapping[str, Bounds],
+    scale: int = 1,
+    above: Mapping[str, int] = MappingProxyType({}),
 ) -> list[dict[str, int]]:
     """Sizes of a few launches: generic ones, in the order that they have in the launch.
 
@@ -67,10 +75,12 @@ def fitting_sizes(
       family: the launches.
       bounds: of each size that is changed.
       scale: by how much larger those are that nothing bounds and programs are not as many as.
+      above: what sizes have to exceed that go in blocks in Pallas; the others are then no larger
+        than in the launch, or than a few blocks of the kernel's.
     """
     smaller, most = 1, MOST_SHARED if family.shares_memory else _MOST_ELEMENTS
     while True:
-        found = _generic_sizes(family, bounds, scale / smaller)
+        found = _generic_sizes(family, bounds, scale / smaller, above)
         largest = max(
             prod(array.shape) for sizes in found for array in family.resized(sizes).arrays
         )
@@ -80,7 +90,7 @@ def fitting_sizes(
 
 
 def _generic_sizes(
-    family: Family, bounds: Mapping[str, Bounds], scale: float
+    family: Family, bounds: Mapping[str, Bounds], scale: float, above: Mapping[str, int]
 ) -> list[dict[str, int]]:
     """Such sizes, whatever the arrays' sizes are then."""
     ranked = sorted(bounds, key=lambda name: family.sizes[name])
@@ -96,12 +106,19 @@ def _generic_sizes(
                 choices = _below(limits.most)
                 start = (index * 3 + rank) % len(choices)
                 values: Iterator[int] = iter([*choices[start:], *choices[:start]])
-            elif name in counted:
-                values = (limits.step * each for each in _primes_from(5 + 4 * rank + 6 * index))
             else:
-                generic = 2 * largest * (1.2 + 0.8 * rank) * (1 + 0.37 * index)
-                about = int(scale * max(generic, family.sizes[name] * (1 + 0.13 * index)))
-                values = (limits.step * each for each in _primes_from(about // limits.step))
+                if name in above:
+                    # Several blocks, of no two sizes as many.
+                    growth = _GROWTH[(index + 2 * rank) % LAUNCHES]
+                    about = above[name] * (3.1 + 1.2 * rank) * growth
+                elif name in counted:
+                    about = limits.step * (5.0 + 4 * rank + 6 * index)
+                elif above:
+                    about = max(2 * largest, family.sizes[name]) * _CHANGE[index]
+                else:
+                    generic = 2 * largest * (1.2 + 0.8 * rank) * (1 + 0.37 * index)
+                    about = scale * max(generic, family.sizes[name] * (1 + 0.13 * index))
+                values = (limits.step * each for each in primes_from(int(about) // limits.step))
             fresh = (each for each in values if each not in taken)
             sizes[name] = next(fresh, limits.most or limits.least)
             taken.add(sizes[name])
@@ -110,7 +127,12 @@ def _generic_sizes(
 
 
 def large_sizes(
-    family: Family, bounds: Mapping[str, Bounds], name: str, scale: int = 1
+    family: Family,
+    bounds: Mapping[str, Bounds],
+    name: str,
+    scale: int = 1,
+    above: Mapping[str, int] = MappingProxyType({}),
+    usual: Sizes = MappingProxyType({}),
 ) -> Iterator[dict[str, int]]:
     """One size as large as arrays may be, the others small; then less and less large.
 
@@ -119,17 +141,23 @@ def large_sizes(
       bounds: of each size that is changed.
       name: which one is to be large.
       scale: that of `fitting_sizes`, which the size is to exceed.
+      above: that of `fitting_sizes`.
+      usual: what sizes are that need not exceed anything; as for `fitting_sizes` where not given.
     """
-    smallest = fitting_sizes(family, bounds)[0]
+    smallest = {**fitting_sizes(family, bounds, above=above)[0], **usual}
+    for each, most in above.items():
+        # Two blocks are enough.
+        step = bounds[each].step
+        smallest[each] = step * next(primes_from(most // step + 1))
     largest = MOST_SHARED if family.shares_memory else LARGEST
     step = bounds[name].step
-    for most, programs in ((largest, LARGEST), *((each, _MOST_PROGRAMS) for each in _REACHES)):
-        value = min(most, largest) // step
+    for most, programs in ((largest, LARGEST), *((each, MOST_PROGRAMS) for each in _REACHES)):
+        value = min(most, largest, above.get(name, largest) * MOST_PROGRAMS) // step
         while value * step > scale * smallest[name]:
             launch = family.resized({**smallest, name: step * value})
             elements = max(prod(array.shape) for array in launch.arrays)
             if prod(launch.grid) <= programs and elements <= min(most, largest):
-                yield {**smallest, name: step * next(_primes_from(value))}
+                yield {**smallest, name: step * next(primes_from(value))}
                 break
             value -= value // 8 + 1
 
@@ -185,7 +213,8 @@ def _below(most: int) -> list[int]:
     return [*upper, *(each for each in reversed(primes) if each not in upper), *rest]
 
 
-def _primes_from(start: int) -> Iterator[int]:
+def primes_from(start: int) -> Iterator[int]:
+    """The primes from a number on."""
     return (each for each in count(max(2, start)) if _is_prime(each))
 
 

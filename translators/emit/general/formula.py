@@ -16,19 +16,22 @@ class Factor:
     Attributes:
       sizes: the names of the sizes, in alphabetical order.
       divisor: at least 1.
+      block: the name of a length that divides it too; empty if none does.
     """
 
     sizes: tuple[str, ...]
     divisor: int = 1
+    block: str = ""
 
     def value(self, sizes: Sizes) -> int:
         """What it is for these sizes."""
-        return -(-prod(sizes[each] for each in self.sizes) // self.divisor)
+        divisor = self.divisor * sizes[self.block] if self.block else self.divisor
+        return -(-prod(sizes[each] for each in self.sizes) // divisor)
 
     @property
     def counts_blocks(self) -> bool:
         """Whether it is the number of blocks that cover something."""
-        return self.divisor > 1
+        return self.divisor > 1 or bool(self.block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ class Formula:
     @property
     def names(self) -> frozenset[str]:
         """The sizes that it depends on."""
-        return frozenset(name for factor in self.factors for name in factor.sizes)
+        names = frozenset(name for factor in self.factors for name in factor.sizes)
+        return names | {factor.block for factor in self.factors if factor.block}
 
     @property
     def single(self) -> str | None:

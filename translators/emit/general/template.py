@@ -16,6 +16,7 @@ from translators.emit.layout import laid_out
 Number: TypeAlias = int | float
 
 _PALLAS = "from jax.experimental import pallas as pl"
+_LIMITED, _LIMIT = "pltpu.CompilerParams", "vmem_limit_bytes"
 _SLOT = "number "  # no name of Python's
 _INDENT = "    "
 
@@ -51,6 +52,8 @@ class Template:
       key: equal for functions that differ in numbers alone.
       numbers: the numbers, in the order of the text.
       names: every name that the text uses.
+      limit: how much vector memory a kernel in Pallas is to have, as an expression; empty where
+        that of the compiler is enough. It is no part of `key` and `numbers`.
       lines: the body, with slots in the place of the numbers.
     """
 
@@ -61,6 +64,7 @@ class Template:
     key: tuple[str, ...]
     numbers: tuple[Number, ...]
     names: frozenset[str]
+    limit: str
     lines: tuple[Line, ...]
 
     @property
@@ -80,6 +84,7 @@ class Template:
         put = _Put(
             [_expression(each, names) for each in written],
             [_opposite(each, names) for each in written],
+            self.limit,
         )
         for line in self.lines:
             indent = _INDENT * line.depth
@@ -114,7 +119,8 @@ def template_of(function: JaxFunction) -> Template:
         start = (statements[0].end_lineno or start) + 1
         del statements[0]
     numbers: list[Number] = []
-    lines = _lines(source, start, statements, numbers)
+    take = _Take(numbers)
+    lines = _lines(source, start, statements, take)
     head = "\n".join(source.splitlines()[: node.lineno - 1])
     return Template(
         head=head,
@@ -124,6 +130,7 @@ def template_of(function: JaxFunction) -> Template:
         key=(head, ast.dump(node.args), *map(_key, lines)),
         numbers=tuple(numbers),
         names=frozenset(_names(module)),
+        limit=take.limit,
         lines=lines,
     )
 
@@ -146,12 +153,11 @@ def _is_shape_check(node: ast.stmt) -> bool:
 
 
 def _lines(
-    source: str, start: int, statements: Sequence[ast.stmt], numbers: list[Number]
+    source: str, start: int, statements: Sequence[ast.stmt], take: "_Take"
 ) -> tuple[Line, ...]:
-    """The statements and what stands between them, in order; adds to the numbers."""
+    """The statements and what stands between them, in order; takes their numbers."""
     if not statements:
         return ()
-    take = _Take(numbers)
     end = statements[-1].end_lineno or start
     found: dict[int, Line] = {}
     covered: set[int] = set()
@@ -207,6 +213,7 @@ class _Take(ast.NodeTransformer):
 
     def __init__(self, numbers: list[Number]) -> None:
         self._numbers = numbers
+        self.limit = ""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         """A number becomes a slot."""
@@ -216,6 +223,15 @@ class _Take(ast.NodeTransformer):
         self._numbers.append(value)
         kind = type(value).__name__
         return ast.Name(id=f"{_SLOT}{kind} {len(self._numbers) - 1}", ctx=ast.Load())
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """A limit of vector memory is taken out."""
+        for each in [*node.keywords]:
+            if each.arg == _LIMIT:
+                self.limit = ast.unparse(each.value)
+                node.keywords.remove(each)
+        self.generic_visit(node)
+        return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         """A number with a sign is one number."""
@@ -239,14 +255,32 @@ class _Take(ast.NodeTransformer):
 class _Put(ast.NodeTransformer):
     """Puts expressions in the place of slots."""
 
-    def __init__(self, written: Sequence[ast.expr], opposites: Sequence[ast.expr | None]) -> None:
+    def __init__(
+        self, written: Sequence[ast.expr], opposites: Sequence[ast.expr | None], limit: str
+    ) -> None:
         self._written = written
         self._opposites = opposites
+        self._limit = limit
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """A limit of vector memory is put in."""
+        self.generic_visit(node)
+        if self._limit and ast.unparse(node.func) == _LIMITED:
+            value = ast.parse(self._limit, mode="eval").body
+            node.keywords.append(ast.keyword(arg=_LIMIT, value=value))
+        return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """A slot becomes its expression."""
+        """A slot becomes its expression; a formula in the place of a float is made one."""
         place = _slot(node)
-        return node if place is None else self._written[place]
+        if place is None:
+            return node
+        written = self._written[place]
+        if node.id.startswith(f"{_SLOT}float") and not isinstance(
+            written, ast.Constant | ast.UnaryOp
+        ):
+            return ast.Call(func=ast.Name(id="float", ctx=ast.Load()), args=[written], keywords=[])
+        return written
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         """Adding what is negative is subtracting."""

@@ -60,6 +60,8 @@ class General:
       taken: the arrays that it takes, in order.
       fixed: sizes that are as in the launch, by name.
       bounds: of the other sizes, by name.
+      blocks: lengths of blocks, by the name that formulas have for them: what they are at most,
+        and how long the dimension is.
       promises: what else holds of the launches that it is for, by name: text, or the dimensions
         after a text.
     """
@@ -69,6 +71,7 @@ class General:
     taken: Sequence[Taken]
     fixed: Sizes
     bounds: Mapping[str, Bounds]
+    blocks: Mapping[str, tuple[int, Formula]]
     promises: Sequence[tuple[str, str, Sequence[Formula]]]
 
     def source(self) -> str:
@@ -122,7 +125,12 @@ class General:
                 continue
             for name, variable in zip(new, variables, strict=True):
                 yield f"{variable} = {argument}.shape[{singles.index(name)}]"
-            shape = _tupled([each.text({**names, **_inline(names)}) for each in taken.shape])
+            shape = _tupled(
+                [
+                    each.text({**names, **_inline(names, self.template.is_pallas)})
+                    for each in taken.shape
+                ]
+            )
             yield f"if {argument}.shape != {shape}:"
             message = f"`{taken.name}` must have the shape {shape}, not {{{argument}.shape}}"
             yield f'    raise ValueError(f"{message}")'
@@ -145,7 +153,10 @@ class General:
         yield f'        raise ValueError("arrays must have from 1 to {LARGEST} elements")'
 
     def _counts(self, names: Mapping[Factor, str]) -> Iterator[str]:
-        """The counts of blocks that have a name."""
+        """The lengths of blocks, and the counts of blocks that have a name."""
+        for name, (length, whole) in self.blocks.items():
+            shown = whole.text({**names, **_inline(names, self.template.is_pallas)})
+            yield f"{names[Factor((name,))]} = min({shown}, {length})"
         for factor in _counted(self):
             if factor not in _written_out(self):
                 yield f"{names[factor]} = {_divided(factor, names, self.template.is_pallas)}"
@@ -169,6 +180,8 @@ def _names(general: General) -> dict[Factor, str]:
     for name in general.bounds:
         stem = f"{name}_size" if name in used else name
         names[Factor((name,))] = fresh(stem)
+    for name in general.blocks:
+        names[Factor((name,))] = fresh(name)
     for factor in _counted(general):
         if factor in _written_out(general):
             names[factor] = _divided(factor, names, True)
@@ -181,7 +194,7 @@ def _names(general: General) -> dict[Factor, str]:
     for factor in {factor for each in formulas for factor in each.factors}:
         if factor not in names:
             # Not in the text itself, but in what is told or checked.
-            names[factor] = _divided(factor, names)
+            names[factor] = _divided(factor, names, general.template.is_pallas)
     return names
 
 
@@ -192,26 +205,34 @@ def _counted(general: General) -> list[Factor]:
 
 
 def _written_out(general: General) -> set[Factor]:
-    """The counts of blocks that are as long as their names: those of Pallas that occur once."""
+    """The counts of blocks that have no name: in Pallas those that occur once."""
     if not general.template.is_pallas:
         return set()
     formulas = [each for each in general.written if isinstance(each, Formula)]
     uses = Counter(factor for each in formulas for factor in each.factors)
-    return {factor for factor, count in uses.items() if factor.counts_blocks and count == 1}
+    return {
+        factor
+        for factor, count in uses.items()
+        if factor.counts_blocks and (count == 1 or general.blocks.keys() >= set(factor.sizes))
+    }
 
 
-def _divided(factor: Factor, names: Mapping[Factor, str], pallas: bool = False) -> str:
+def _divided(factor: Factor, names: Mapping[Factor, str], pallas: bool) -> str:
     whole = " * ".join(names[Factor((each,))] for each in factor.sizes)
+    parts = [names[Factor((factor.block,))]] if factor.block else []
+    if factor.divisor > 1 or not parts:
+        parts.append(str(factor.divisor))
+    divisor = " * ".join(parts)
     if pallas:
-        return f"pl.cdiv({whole}, {factor.divisor})"
+        return f"pl.cdiv({whole}, {divisor})"
     if len(factor.sizes) > 1:
         whole = f"({whole})"
-    return f"-(-{whole} // {factor.divisor})"
+    return f"-(-{whole} // {divisor if len(parts) == 1 else f'({divisor})'})"
 
 
-def _inline(names: Mapping[Factor, str]) -> dict[Factor, str]:
+def _inline(names: Mapping[Factor, str], pallas: bool) -> dict[Factor, str]:
     """Counts of blocks, written out."""
-    return {each: _divided(each, names) for each in names if each.counts_blocks}
+    return {each: _divided(each, names, pallas) for each in names if each.counts_blocks}
 
 
 def _in_words(names: Mapping[Factor, str]) -> dict[Factor, str]:

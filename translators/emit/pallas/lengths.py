@@ -1,12 +1,29 @@
 """How long the blocks of a step are: as somebody asks for, or else as suits; and what they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from translators.access.expression import Digit
 from translators.emit.merging import Blocks, Chooser
 from translators.graph.errors import GraphError
 from translators.graph.location import SourceLocation
+
+
+class UnknownDimensionError(GraphError):
+    """A length is asked for a dimension that does not go in blocks.
+
+    Args:
+      name: what it was to be called.
+      known: the dimensions that do.
+      location: the kernel.
+    """
+
+    def __init__(self, name: str, known: Collection[str], location: SourceLocation | None) -> None:
+        listed = ", ".join(f"`{each}`" for each in known) or "no dimension"
+        super().__init__(
+            f"{listed} can go in blocks of a length that is asked for, not `{name}`", location
+        )
+        self.name = name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +62,12 @@ class Lengths:
         """All dimensions that go in blocks.
 
         Raises:
-          GraphError: something is asked for a dimension that does not.
+          UnknownDimensionError: something is asked for a dimension that does not.
         """
         found = {**self.merged, **self.several}
-        unknown = [f"`{name}`" for name in self.asked if name not in found]
-        if unknown:
-            known = ", ".join(f"`{name}`" for name in found) or "no dimension"
-            raise GraphError(
-                f"{known} can go in blocks of a length that is asked for, not {unknown[0]}",
-                self.location,
-            )
+        for name in self.asked:
+            if name not in found:
+                raise UnknownDimensionError(name, found, self.location)
         return tuple(found.values())
 
     @property
