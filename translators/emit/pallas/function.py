@@ -488,9 +488,10 @@ class _Maker:
         )
         options.append("interpret=interpret")
         arrays = ", ".join(each for *_, each in inputs)
-        call = self._writer.assign(f"pl.pallas_call({', '.join(options)})", "call", pinned=True)
+        call = f"pl.pallas_call({', '.join(options)})"
         text = f"{call}({arrays})"
         if self._is_wide():
+            call = self._writer.assign(call, "call", pinned=True)
             text = f"{self._writer.helper('_without_x64')}({call}, {arrays})"
         hints = [e.buffers.states[key].fact.name for key in e.outputs]
         names = (
