@@ -7,7 +7,14 @@ from types import MappingProxyType
 
 from translators.access.analysis import Analysis
 from translators.access.delinearize import Position
-from translators.access.expression import Digit, ProgramId, Variable, depends_on_data
+from translators.access.expression import (
+    Digit,
+    Iteration,
+    Lane,
+    ProgramId,
+    Variable,
+    depends_on_data,
+)
 from translators.emit.axis_order import outermost_first
 from translators.emit.pallas.blocks import Room
 from translators.emit.pallas.lengths import Lengths
@@ -56,9 +63,10 @@ def plan_of(
     """
     coordinates = _coordinates(analysis)
     ordered = outermost_first(analysis.accesses, coordinates)
+    free = [] if _goes_its_own_way(analysis) else [each for each in ordered if each not in single]
     many = {
         each: lengths.programs(names.get(each, str(each)), rows, each.extent)
-        for each, rows in _many(module, [e for e in ordered if e not in single], room).items()
+        for each, rows in _many(module, free, room).items()
     }
     grid: dict[Variable, int] = {}
     called: dict[Variable, str] = {}
@@ -93,14 +101,26 @@ def _coordinates(analysis: Analysis) -> Sequence[Digit | ProgramId]:
     ]
 
 
-def _follows_data(analysis: Analysis) -> bool:
-    """Whether data say where blocks are read or written: each program goes where it is led."""
-    return any(
+def _goes_its_own_way(analysis: Analysis) -> bool:
+    """Whether each program goes where data lead it, or through rows of its own in a loop."""
+    return _owns_rows(analysis) or any(
         depends_on_data(dimension.index)
         for access in analysis.accesses
         if access.shape and isinstance(access.position, Position)
         for dimension in access.position.dimensions
     )
+
+
+def _owns_rows(analysis: Analysis) -> bool:
+    """Whether a loop writes the rows of a program, which then are no single row for each."""
+    for access in analysis.accesses:
+        if access.op.name != "tt.store" or not isinstance(access.position, Position):
+            continue
+        for dimension in access.position.dimensions:
+            kinds = {type(variable) for variable, _ in dimension.index.terms}
+            if Iteration in kinds and Lane not in kinds and kinds & {Digit, ProgramId}:
+                return True
+    return False
 
 
 def _many(
