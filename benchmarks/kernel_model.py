@@ -17,6 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -102,12 +103,16 @@ def model(function: Callable[..., Any], types: Sequence[Any], generation: str) -
       ScheduleError: what it does depends on data, or its schedule cannot be read.
       Exception: whatever jax and libtpu raise of a function that does not compile.
     """
+    import jax
+
     compiled(function, types, generation)
     # `as_text()` of some programs fails in jaxlib 0.10.2; libtpu's own dump does not.
     text = next(DUMP.glob("*-TLP-hlo.txt")).read_text(encoding="utf-8", errors="replace")
     hardware = chip(generation)
     assert hardware.clock_hz is not None
-    inputs = scalar_inputs(function, types, text)
+    with _written_for(generation):
+        closed = jax.make_jaxpr(function)(*types)
+    inputs = scalar_inputs(closed, types, text)
     run = replay(read_schedules(DUMP), engine_of(hardware), inputs)
     return Modelled(
         seconds=run.cycles / hardware.clock_hz,
@@ -125,12 +130,18 @@ def compiled(function: Callable[..., Any], types: Sequence[Any], generation: str
     shutil.rmtree(DUMP, ignore_errors=True)
     DUMP.mkdir()
     jax.clear_caches()  # what jax has compiled before would leave no schedules
-    device = _device(generation)
-    sharding = jax.sharding.SingleDeviceSharding(device)
+    sharding = jax.sharding.SingleDeviceSharding(_device(generation))
     placed = [jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=sharding) for each in types]
-    # Pallas asks the mesh which TPU it writes for.
-    with jax.sharding.use_abstract_mesh(jax.sharding.Mesh([device], ("x",)).abstract_mesh):
+    with _written_for(generation):
         return jax.jit(function, keep_unused=True).lower(*placed).compile()
+
+
+def _written_for(generation: str) -> AbstractContextManager[Any]:
+    """Tells Pallas, which asks the mesh, which TPU it writes for."""
+    import jax
+
+    mesh = jax.sharding.Mesh([_device(generation)], ("x",))
+    return jax.sharding.use_abstract_mesh(mesh.abstract_mesh)
 
 
 @cache

@@ -1,6 +1,7 @@
 """How good the emitted Pallas kernels are: against Pallas by hand and XLA's own, with no TPU.
 
     python benchmarks/kernel_quality.py [--only NAME] [--chip v5e] [--columns ours,hand,xla]
+                                        [--keep FILE]
 
 Three columns, compiled ahead of time for each chip: Triton kernels (`benchmarks/kernels/triton`)
 translated to Pallas, or to JAX where that cannot be; Pallas written by hand (jax's own kernels,
@@ -10,14 +11,21 @@ are modelled, not measured.
 
 First each is run at a small size on a CPU, Pallas in its interpreter, and compared with plain JAX.
 
-The ratio is to the best of the other two. Where it is above the target it is marked.
+The ratio is to the best of the other two. Where it is above the target it is marked. What is by
+hand and XLA's own is looked up in FILE, where that has it from the same sources, jax and libtpu.
 """
 
 import argparse
+import dataclasses
+import hashlib
+import importlib.util
+import json
+import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +46,65 @@ from hlo_tools.errors import InputError  # noqa: E402
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The best of some programs: which, and what the model says of it."""
+    """The best of some programs: which, and what the model says of it.
+
+    Attributes:
+      name: which it is.
+      seconds: infinite where none compiles.
+      bound: what takes longer, `compute` or `memory`.
+      failures: the programs that do not compile or cannot be modelled, and why.
+    """
 
     name: str
-    modelled: kernel_model.Modelled | None
+    seconds: float
+    bound: str
     failures: tuple[str, ...]
 
     @property
-    def seconds(self) -> float:
-        return self.modelled.seconds if self.modelled else float("inf")
+    def known(self) -> bool:
+        return self.seconds < math.inf
+
+
+@dataclass(slots=True)
+class Kept:
+    """What earlier runs found of the columns that no change to the translator changes."""
+
+    path: Path | None
+    found: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path | None) -> "Kept":
+        """What a file has from the same sources and compilers; nothing without a file."""
+        fingerprint = sources()
+        if path is not None and path.exists():
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            if stored["fingerprint"] == fingerprint:
+                return cls(path, stored)
+        return cls(path, {"fingerprint": fingerprint, "timed": {}})
+
+    def timed(self, column: str, programs: Mapping[str, Function], case: Case, chip: str) -> Timed:
+        """The best of a column, from the file or anew."""
+        key = f"{column}: {case.name}, {chip}"
+        if key not in self.found["timed"]:
+            best_one = best(programs, case, chip)
+            self.found["timed"][key] = dataclasses.asdict(best_one)
+            if self.path is not None:
+                self.path.write_text(json.dumps(self.found, indent=1), encoding="utf-8")
+        stored = self.found["timed"][key]
+        return Timed(**{**stored, "failures": tuple(stored["failures"])})
+
+
+def sources() -> str:
+    """A fingerprint of what the columns by hand and of XLA depend on."""
+    here = ROOT / "benchmarks"
+    files = [*here.glob("kernels/*.py"), *here.glob("schedules/*.py"), here / "kernel_model.py"]
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.read_bytes())
+    for package in ("jax", "libtpu", "tokamax"):
+        if importlib.util.find_spec(package):
+            digest.update(f"{package} {version(package)}".encode())
+    return digest.hexdigest()
 
 
 def values_of(case: Case) -> list[Any]:
@@ -116,7 +174,7 @@ def brief(error: Exception) -> str:
 
 def best(programs: Mapping[str, Function], case: Case, generation: str) -> Timed:
     """The fastest of some programs, by the model."""
-    found: tuple[str, kernel_model.Modelled | None] = "", None
+    found: tuple[str, float, str] = "", math.inf, ""
     failures = []
     for name, function in programs.items():
         try:
@@ -124,8 +182,8 @@ def best(programs: Mapping[str, Function], case: Case, generation: str) -> Timed
         except Exception as error:  # whatever libtpu, jax or the reader of schedules raise
             failures.append(f"{name}: {brief(error)}")
             continue
-        if found[1] is None or modelled.seconds < found[1].seconds:
-            found = name, modelled
+        if modelled.seconds < found[1]:
+            found = name, modelled.seconds, modelled.bound
     return Timed(*found, tuple(failures))
 
 
@@ -136,37 +194,36 @@ def ours(case: Case, generation: str) -> Timed:
         try:
             kernels = kernels_of(case, emit)
         except InputError as error:
-            return Timed("refused", None, (str(error),))
+            return Timed("refused", math.inf, "", (str(error),))
         why = tuple(each.why for each in kernels.values() if each.why)
         count = sum(each.pallas for each in kernels.values())
         name = {len(kernels): "Pallas", 0: "JAX"}.get(count, "partly JAX")
         found = best({name: case.emitted(kernels, False)}, case, generation)
-        if found.modelled is not None:
-            return Timed(found.name, found.modelled, (*failures, *why))
+        if found.known:
+            return Timed(found.name, found.seconds, found.bound, (*failures, *why))
         failures += found.failures
-    return Timed("fails", None, failures)
+    return Timed("fails", math.inf, "", failures)
 
 
 def microseconds(timed: Timed | None) -> str:
-    return f"{1e6 * timed.seconds:9.1f}" if timed and timed.modelled else f"{'-':>9}"
+    return f"{1e6 * timed.seconds:9.1f}" if timed and timed.known else f"{'-':>9}"
 
 
-def lines(case: Case, generations: list[str], columns: set[str]) -> Iterator[str]:
+def lines(case: Case, generations: list[str], columns: set[str], kept: Kept) -> Iterator[str]:
     yield from checked(case, columns)
     for generation in generations:
         start = time.perf_counter()
         own = ours(case, generation) if "ours" in columns else None
-        hand = best(case.by_hand, case, generation) if "hand" in columns else None
-        xla = best({"XLA": case.plain}, case, generation) if "xla" in columns else None
-        others = min((each.seconds for each in (hand, xla) if each), default=float("inf"))
+        hand = kept.timed("by hand", case.by_hand, case, generation) if "hand" in columns else None
+        xla = kept.timed("XLA", {"XLA": case.plain}, case, generation) if "xla" in columns else None
+        others = min((each.seconds for each in (hand, xla) if each), default=math.inf)
         ratio, mark = "", ""
-        if own and own.modelled and others < float("inf"):
+        if own and own.known and others < math.inf:
             ratio = f"{own.seconds / others:7.2f}"
             mark = " MISSES" if own.seconds / others > case.target else ""
-        bound = own.modelled.bound if own and own.modelled else ""
         yield (
             f"{case.name:58} {generation:4} {microseconds(own)} {own.name if own else '':10}"
-            f" {bound:8}{microseconds(hand)} {hand.name if hand else '':36}"
+            f" {own.bound if own else '':8}{microseconds(hand)} {hand.name if hand else '':36}"
             f"{microseconds(xla)}{ratio:>8} {case.target:4}{mark}"
         )
         for timed in (own, hand, xla):
@@ -184,15 +241,17 @@ def main() -> None:
     options.add_argument("--only", default="", help="a part of the names of what is compared")
     options.add_argument("--chip", action="append", choices=kernel_model.TOPOLOGIES)
     options.add_argument("--columns", default="ours,hand,xla")
+    options.add_argument("--keep", type=Path, help="where to keep what the others take")
     chosen = options.parse_args()
     generations = chosen.chip or list(kernel_model.TOPOLOGIES)
     print(
         f"{'microseconds, modelled':58} {'':4} {'emitted':>9} {'':10} {'bound by':8}"
         f"{'by hand':>9} {'':36}{'XLA':>9}{'ratio':>8} goal"
     )
+    kept = Kept.read(chosen.keep)
     for case in all_cases():
         if chosen.only in case.name:
-            for line in lines(case, generations, set(chosen.columns.split(","))):
+            for line in lines(case, generations, set(chosen.columns.split(",")), kept):
                 print(line, flush=True)
 
 

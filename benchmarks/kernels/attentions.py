@@ -80,6 +80,40 @@ def of_splash(
     return call
 
 
+def of_tokamax(
+    scale: float, causal: bool, length: int, block: int, compute: int, innermost: bool
+) -> dict[str, Function]:
+    """Tokamax's attention, where it is installed; it can take the sequence innermost."""
+    try:
+        from tokamax._src.ops.experimental.tpu.splash_attention import (
+            splash_attention_kernel,
+            splash_attention_mask,
+        )
+    except ImportError:
+        return {}
+    order = splash_attention_kernel.QKVLayout(2 if innermost else 1)
+    config = splash_attention_kernel.SplashConfig(
+        block_q=block,
+        block_kv=block,
+        block_kv_compute=compute,
+        block_q_dkv=block,
+        block_kv_dkv=block,
+        block_kv_dkv_compute=compute,
+        q_layout=order,
+        k_layout=order,
+        v_layout=order,
+    )
+    kind = "CausalMask" if causal else "FullMask"
+    mask = getattr(splash_attention_mask, kind)((length, length))
+
+    def call(q: Any, k: Any, v: Any) -> Any:
+        kernel = splash_attention_kernel.make_splash_mha_single_device(mask, config=config)
+        return jax.vmap(kernel)((q * scale).astype(q.dtype), k, v)
+
+    where = ", sequence innermost" if innermost else ""
+    return {f"tokamax splash {block}, {compute}{where}": call}
+
+
 def whole_rows(scale: float, causal: bool, columns: int) -> Function:
     """All scores of a block of queries at once, transposed.
 
@@ -151,12 +185,14 @@ def forward_case(shape: tuple[int, int, int, int], causal: bool, small: bool = T
         return call
 
     large, middle = min(1024, length), min(512, length)
+    flash_block = middle if causal else large
     by_hand = {
-        f"jax flash {large}, {middle}": of_flash(scale, causal, large, large, middle),
-        f"jax flash {middle}": of_flash(scale, causal, middle, middle, middle),
-        f"jax splash {middle}": of_splash(scale, causal, heads, length, middle, middle),
+        f"jax flash {flash_block}, {middle}": of_flash(
+            scale, causal, flash_block, flash_block, middle
+        ),
         f"jax splash {large}": of_splash(scale, causal, heads, length, large, large),
         f"whole rows, {middle} queries": whole_rows(scale, causal, middle),
+        **of_tokamax(scale, causal, length, large, middle, width < 128),
     }
     return Case(
         name=title(q, causal, "forward"),
@@ -207,8 +243,8 @@ def backward_case(shape: tuple[int, int, int, int], causal: bool, small: bool = 
     large, middle = min(1024, length), min(512, length)
     by_hand = {
         f"jax flash {large}, {middle}": of_flash(scale, causal, large, large, middle),
-        f"jax splash {middle}": of_splash(scale, causal, heads, length, middle, middle),
         f"jax splash {large}": of_splash(scale, causal, heads, length, large, large),
+        **of_tokamax(scale, causal, length, large, middle, width < 128),
     }
     return Case(
         name=title(q, causal, "backward"),

@@ -31,13 +31,11 @@ class Call:
     values: dict[int, np.ndarray]
 
 
-def scalar_inputs(
-    function: Callable[..., Any], arguments: Sequence[Any], hlo: str
-) -> dict[Key, np.ndarray]:
+def scalar_inputs(closed: Any, arguments: Sequence[Any], hlo: str) -> dict[Key, np.ndarray]:
     """The 32-bit words of integer operands, of Pallas kernels and of what takes parameters.
 
     Args:
-      function: what was compiled.
+      closed: what was compiled, as a jaxpr.
       arguments: arrays; those of floats may be types only.
       hlo: its compiled text.
 
@@ -48,7 +46,6 @@ def scalar_inputs(
 
     module = parse_module(hlo)
     given = dict(_given(arguments, module))
-    closed = jax.make_jaxpr(function)(*arguments)
     if not any(_integers(equation) for equation in _equations(closed.jaxpr)):
         return given
     values = [
@@ -200,13 +197,16 @@ def words(values: np.ndarray, shape: Shape, at: Instruction | None = None) -> np
     if values.ndim == 0 or layout is None or not layout.tiles:
         return values.reshape(-1).astype(np.int64) if bits == 32 else values.reshape(-1)
     physical = values.transpose(tuple(reversed(layout.minor_to_major)))
-    tile = layout.tiles[0]
-    if len(tile) == 1:
+    tile, *inner = layout.tiles
+    packing = [(per_word, 1)] if per_word > 1 else []
+    if len(tile) == 1 and inner in ([], [(tile[0] // per_word,), *packing]):
+        # Each tile is a matrix whose columns are words.
+        physical = np.pad(
+            physical, [(0, 0)] * (physical.ndim - 1) + [(0, -physical.shape[-1] % tile[0])]
+        )
         tile = (per_word, tile[0] // per_word)
-        physical = physical.reshape((*physical.shape[:-1], 1, physical.shape[-1]))
-        if per_word > 1:
-            raise ScheduleError(f"packed integers of one dimension at `{where}`")
-    if len(tile) != 2 or tile[0] % per_word or layout.tiles[1:] not in ((), ((per_word, 1),)):
+        physical = physical.reshape(-1, tile[1])
+    elif len(tile) != 2 or tile[0] % per_word or inner not in ([], packing):
         raise ScheduleError(f"the layout of integers at `{where}` is not known")
     rows, columns = physical.shape[-2:]
     padding = [(0, 0)] * (physical.ndim - 2)
