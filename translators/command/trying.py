@@ -123,7 +123,9 @@ def _translated(
 ) -> Translation:
     if wishes.emit in (AUTO, "pallas") and instead is None:
         try:
-            return translate_for_tpu(kernel, module, launch, "pallas", wishes.blocks)
+            translation = translate_for_tpu(kernel, module, launch, "pallas", wishes.blocks)
+            fixed = wishes.blocks or translation.function.reblocked
+            return translation if fixed else generalized(translation)
         except GraphError as error:
             if wishes.emit != AUTO:
                 raise
