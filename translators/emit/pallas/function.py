@@ -32,7 +32,7 @@ from translators.emit.pallas.emission import CoarserError, StepEmission
 from translators.emit.pallas.layout import joined
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
-from translators.emit.pallas.preamble import HELPERS
+from translators.emit.pallas.preamble import needed
 from translators.emit.pallas.windows import Cut, Window, reach
 from translators.emit.pointers import pointee_of
 from translators.emit.python_file import python_file
@@ -537,7 +537,7 @@ class _Maker:
             scalars=used,
             results=results,
             body=body,
-            helpers={each: HELPERS[each] for each in self._writer.helpers},
+            helpers=needed(self._writer.helpers, body),
             options=[("interpret=False", _INTERPRET)],
         )
         return JaxFunction(

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from translators.emit.accesses import edges_only, never, tiled
 from translators.emit.affine import affine_term
 from translators.emit.emission import Emission, Rule
+from translators.emit.pallas.elements.numbers import as_number
 from translators.emit.pallas.emission import StepEmission
 from translators.emit.pallas.picking import Pick, pick_of, picks
 from translators.emit.pallas.reading import (
@@ -197,9 +198,7 @@ def _write_number(
     if not certain or not e.goes_everywhere(index, window.sizes[0]):
         raise e.refuse(op, f"writes some single numbers of `{state.fact.name}`, and leaves others")
     window = e.output(op, window)
-    value = _as_held(e, value, window)
-    if value.number is None and not value.bare:
-        value = value.like(e.writer.assign(f"({value.text}).reshape(())"), shape=(), dims=())
+    value = as_number(e, _as_held(e, value, window))
     e.writer.effect(f"{window.reference}[{affine_term(e, index).text}] = {typed(value)}")
     e.begun.add(buffer)
 
@@ -307,9 +306,7 @@ def _update_number(
     window = e.output(op, window)
     e.keeps(window)
     e.begun.add(buffer)
-    value = _as_held(e, value, window)
-    if value.number is None and not value.bare:
-        value = value.like(e.writer.assign(f"({value.text}).reshape(())"), shape=(), dims=())
+    value = as_number(e, _as_held(e, value, window))
     place = f"{window.reference}[{affine_term(e, index).text}]"
     e.writer.effect(f"{place} = {_JOINED[kind].format(place, typed(value))}")
 

@@ -62,10 +62,12 @@ class Site(Place):
             return value
         type_ = with_element(value.type, element)
         owner = value.owner
-        if isinstance(owner, Op) and owner.name == "arith.constant" and element != I1:
+        if isinstance(owner, Op) and owner.name == "arith.constant":
             number = converted(owner.attributes["value"], element)
             return self.make("arith.constant", (), type_, {"value": number})
         if element == I1:
+            if isinstance(owner, Op) and owner.name == "arith.extui" and _is_condition(owner):
+                return owner.operands[0]
             return self.compared("ne", self.cast(value, I32), 0)
         if source == I1:
             return self.make("arith.extui", (value,), type_)
@@ -161,7 +163,14 @@ def converted(value: AttributeValue, element: ElementType) -> AttributeValue:
     return _number(value, element)
 
 
+def _is_condition(op: Op) -> bool:
+    """Whether an op takes truth values."""
+    return element_of(op.operands[0].type) == I1
+
+
 def _number(value: Number, element: ElementType) -> Number:
+    if element == I1:
+        return int(value != 0)
     if isinstance(element, IntType):
         return element.wrap(int(value))
     assert isinstance(element, FloatType)
