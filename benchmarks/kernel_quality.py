@@ -1,7 +1,7 @@
 """How good the emitted Pallas kernels are: against Pallas by hand and XLA's own, with no TPU.
 
     python benchmarks/kernel_quality.py [--only NAME] [--chip v5e] [--columns ours,hand,xla]
-                                        [--keep FILE]
+                                        [--keep FILE] [--check]
 
 Three columns, compiled ahead of time for each chip: Triton kernels (`benchmarks/kernels/triton`)
 translated to Pallas, or to JAX where that cannot be; Pallas written by hand (jax's own kernels,
@@ -9,7 +9,8 @@ tokamax's where it is installed, and those of `benchmarks/kernels`), the best of
 sizes; plain JAX, which XLA compiles. Seconds are those of the model in docs/kernel-model.md: they
 are modelled, not measured.
 
-First each is run at a small size on a CPU, Pallas in its interpreter, and compared with plain JAX.
+First each is run at a small size on a CPU, Pallas in its interpreter, and compared with plain JAX;
+with --check that is all.
 
 The ratio is to the best of the other two. Where it is above the target it is marked. What is by
 hand and XLA's own is looked up in FILE, where that has it from the same sources, jax and libtpu.
@@ -242,7 +243,14 @@ def main() -> None:
     options.add_argument("--chip", action="append", choices=kernel_model.TOPOLOGIES)
     options.add_argument("--columns", default="ours,hand,xla")
     options.add_argument("--keep", type=Path, help="where to keep what the others take")
+    options.add_argument("--check", action="store_true", help="only compare numbers")
     chosen = options.parse_args()
+    columns = set(chosen.columns.split(","))
+    if chosen.check:
+        for case in all_cases():
+            if chosen.only in case.name:
+                print(case.name, *checked(case, columns), sep="\n", flush=True)
+        return
     generations = chosen.chip or list(kernel_model.TOPOLOGIES)
     print(
         f"{'microseconds, modelled':58} {'':4} {'emitted':>9} {'':10} {'bound by':8}"
@@ -251,7 +259,7 @@ def main() -> None:
     kept = Kept.read(chosen.keep)
     for case in all_cases():
         if chosen.only in case.name:
-            for line in lines(case, generations, set(chosen.columns.split(",")), kept):
+            for line in lines(case, generations, columns, kept):
                 print(line, flush=True)
 
 
