@@ -149,6 +149,11 @@ def test_what_jaxlib_has_no_syntax_for_is_read():
     assert found[3].attributes["isVolatile"] is True
 
 
+def test_when_kernels_start_is_no_part_of_the_graph():
+    text = "    tt.grid_dependency_wait\n    tt.grid_dependency_launch_dependents loc(unknown)"
+    assert [each.name for each in ops(kernel(text, "%c: i1"))] == ["tt.return"]
+
+
 @pytest.mark.parametrize(
     ("line", "operands", "result"),
     [

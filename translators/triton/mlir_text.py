@@ -37,6 +37,10 @@ _ATOMIC_POLL = re.compile(
 _POINTERS = re.compile(r"(?P<shape>tensor<[\dx]+x)?!tt\.ptr<(?P<pointee>.+?)(?:, \d+)?>(?P<end>>?)")
 _BARRIER = re.compile(_RESULT + r"ttg\.barrier (?P<spaces>[\w|]+)" + _LOCATION, re.MULTILINE)
 
+# Whether a kernel may start before the one before it has ended changes nothing within it.
+_DEPENDENCY = re.compile(
+    r"^\s*tt\.grid_dependency_(?:wait|launch_dependents)" + _LOCATION, re.MULTILINE
+)
 # What a cache should do with an access changes no value, and each version writes it another way.
 _CACHING = re.compile(
     r"cachePolicy = #tt\.cache_policy<[^>\n]*>(?:, )?|"
@@ -46,7 +50,7 @@ _CACHING = re.compile(
 
 def readable(text: str) -> str:
     """The same module in syntax that jaxlib's MLIR reads."""
-    text = _CACHING.sub("", text)
+    text = _DEPENDENCY.sub("", _CACHING.sub("", text))
     text = _ASSUME.sub(_generic_assume, text)
     text = _CAT.sub(_generic_cat, text)
     text = _ATOMIC_LOAD.sub(_generic_atomic_load, text)
