@@ -64,24 +64,15 @@ def main():
 
 def show(chosen):
     from benchmarks.coverage_parts.pool import Pool
-    from benchmarks.named_parts import collecting, results, rows
+    from benchmarks.named_parts import results, rows
 
-    cases = list(wanted_cases(chosen))
-    for case in cases:
-        if chosen.collect or not collecting.is_collected(chosen.cache, case):
-            run_case(chosen, case)
-    launches = {
-        path: known
-        for case in cases
-        for path, known in collecting.launches(chosen.cache, case, chosen.variants)
-        if re.search(chosen.kernel, known["kernel"])
-    }
+    launches, anew = collected(chosen)
+    found = results.known(chosen.results)
+    waiting = [path for path in launches if str(path) not in found or path in anew]
     command = [*base_command(chosen), "--worker", "--seconds", str(chosen.seconds)]
     command += ["--emit", chosen.emit]
     for chip in chosen.chip:
         command += ["--chip", chip]
-    found = results.known(chosen.results)
-    waiting = [path for path in launches if str(path) not in found]
     # A launch may be verified twice, and the processes that are asked take time of their own.
     for path, outcome in Pool(command, chosen.jobs, 6 * chosen.seconds).run(waiting):
         result = {"seconds": 0.0, **launches[path], **outcome, "file": str(path)}
@@ -92,6 +83,22 @@ def show(chosen):
             rows.keep(chosen.keep, result)
     made = [found[str(path)] for path in launches]
     print(json.dumps(made, indent=1) if chosen.format == "json" else rows.table(made))
+
+
+def collected(chosen):
+    """The launches that are asked for, with what is known of each; and which were made now."""
+    from benchmarks.named_parts import collecting
+
+    launches, anew = {}, set()
+    for case in wanted_cases(chosen):
+        now = chosen.collect or not collecting.is_collected(chosen.cache, case)
+        if now:
+            run_case(chosen, case)
+        for path, known in collecting.launches(chosen.cache, case, chosen.variants):
+            if re.search(chosen.kernel, known["kernel"]):
+                launches[path] = known
+                anew |= {path} if now else set()
+    return launches, anew
 
 
 def wanted_cases(chosen):
