@@ -10,14 +10,15 @@ import numpy as np
 from translators.access.expression import Affine, Iteration, Symbol, Variable, leaves
 from translators.access.states import Pointer
 from translators.emit.emission import Emission, UnsupportedError
+from translators.emit.pallas.elements.held_types import held_element, is_narrow
 from translators.emit.pallas.orders import FUNCTIONS
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.windows import Window, reach
-from translators.emit.terms import BatchAxis, Term
+from translators.emit.terms import BatchAxis, Term, dtype
 from translators.emit.tiles import Source
 from translators.emit.tiling import Span
 from translators.graph.graph import Op, Value, walk
-from translators.graph.types import I1
+from translators.graph.types import I1, ElementType
 
 _READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
 
@@ -160,6 +161,25 @@ class StepEmission(Emission):
     def function(self, name: str) -> str:
         """The name of a function of JAX, or of one in the file where kernels have it not."""
         return self.writer.helper(FUNCTIONS[name]) if name in FUNCTIONS else name
+
+    def chosen(self, condition: Term, yes: Term, no: Term, hint: str = "") -> Term:
+        """One where the condition holds, the other where not.
+
+        In vectors of one dimension, and of single numbers, only elements of 32 bits can be chosen.
+        """
+        element = yes.element if yes.number is None else no.element
+        flat = max(len(each.array_shape) for each in (condition, yes, no)) < 2
+        if not flat or not is_narrow(element) or condition.number is not None or yes == no:
+            return Emission.chosen(self, condition, yes, no, hint)
+        wide = held_element(element, single=True)
+        found = Emission.chosen(self, condition, self.widened(yes, wide), self.widened(no, wide))
+        return self.bind(f"{found.text}.astype({dtype(element)})", found, hint, element=element)
+
+    def widened(self, term: Term, element: ElementType) -> Term:
+        """The numbers in a wider type that has them all."""
+        if term.number is not None:
+            return replace(term, element=element)
+        return self.bind(f"{term.text}.astype({dtype(element)})", term, element=element)
 
     def is_written(self, buffer: int) -> bool:
         """Whether the kernel writes to an array, here or elsewhere."""

@@ -329,7 +329,9 @@ def _over_programs(e: StepEmission, value: Term, moving: set[BatchAxis], functio
     made = value.like("", batch=frozenset(value.batch - set(outside)))
     exact = f", dtype={dtype(value.element)}" if function == "jnp.sum" else ""
     text = f"{function}({value.text}, axis={places if len(places) > 1 else places[0]}{exact})"
-    return made.like(e.writer.assign(f"({text}).reshape{made.array_shape}"))
+    if made.array_shape:
+        text = f"({text}).reshape{made.array_shape}"
+    return made.like(e.writer.assign(text))
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(
