@@ -16,11 +16,12 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,9 +35,9 @@ os.environ.update(
     ALLOW_MULTIPLE_LIBTPU_LOAD="1",
 )
 
-from benchmarks.schedules.replay import Engine, Spent, replay  # noqa: E402
+from benchmarks.schedules.replay import Engine, Replayed, Spent, replay  # noqa: E402
 from benchmarks.schedules.scalar_inputs import scalar_inputs  # noqa: E402
-from benchmarks.schedules.text import LABEL, read_schedules  # noqa: E402
+from benchmarks.schedules.text import LABEL, ScheduleError, read_schedules  # noqa: E402
 from hlo_tools.hardware import Chip, chip  # noqa: E402
 from hlo_tools.hlo.parser import parse_module  # noqa: E402
 
@@ -52,6 +53,10 @@ os.environ["LIBTPU_INIT_ARGS"] = " ".join(
 ).strip()
 
 TOPOLOGIES = {"v5e": "v5e:2x2", "v6e": "v6e:2x2", "7x": "tpu7x:2x2x1"}
+WITHOUT_SPARSE_CORE = {
+    f"xla_tpu_enable_offloading_{what}_to_sparsecore": "false"
+    for what in ("copy", "gather", "reduce", "reshape", "scatter", "slice", "sort")
+}
 TRANSFER_LATENCY = 0.6e-6
 """Seconds: half of the 1.2 µs that libtpu's `estimated_cycles` gives the smallest fusions, which
 read and write once (docs/cost-model.md)."""
@@ -105,15 +110,23 @@ def model(function: Callable[..., Any], types: Sequence[Any], generation: str) -
     """
     import jax
 
-    compiled(function, types, generation)
-    # `as_text()` of some programs fails in jaxlib 0.10.2; libtpu's own dump does not.
-    text = next(DUMP.glob("*-TLP-hlo.txt")).read_text(encoding="utf-8", errors="replace")
-    hardware = chip(generation)
-    assert hardware.clock_hz is not None
     with _written_for(generation):
         closed = jax.make_jaxpr(function)(*types)
-    inputs = scalar_inputs(closed, types, text)
-    run = replay(read_schedules(DUMP), engine_of(hardware), inputs)
+
+    def replayed(options: Mapping[str, str]) -> tuple[Replayed, str]:
+        compiled(function, types, generation, options)
+        # `as_text()` of some programs fails in jaxlib 0.10.2; libtpu's own dump does not.
+        text = next(DUMP.glob("*-TLP-hlo.txt")).read_text(encoding="utf-8", errors="replace")
+        inputs = scalar_inputs(closed, types, text)
+        return replay(read_schedules(DUMP), engine_of(hardware), inputs), text
+
+    hardware = chip(generation)
+    assert hardware.clock_hz is not None
+    try:
+        run, text = replayed({})
+    except ScheduleError:
+        # XLA may have given work to the SparseCore, whose programs are not read.
+        run, text = replayed(WITHOUT_SPARSE_CORE)
     return Modelled(
         seconds=run.cycles / hardware.clock_hz,
         compute_seconds=run.bundles / hardware.clock_hz,
@@ -123,7 +136,12 @@ def model(function: Callable[..., Any], types: Sequence[Any], generation: str) -
     )
 
 
-def compiled(function: Callable[..., Any], types: Sequence[Any], generation: str) -> Any:
+def compiled(
+    function: Callable[..., Any],
+    types: Sequence[Any],
+    generation: str,
+    options: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
     """What jax compiles for one device of the chip; its schedules alone are then in `DUMP`."""
     import jax
 
@@ -133,7 +151,7 @@ def compiled(function: Callable[..., Any], types: Sequence[Any], generation: str
     sharding = jax.sharding.SingleDeviceSharding(_device(generation))
     placed = [jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=sharding) for each in types]
     with _written_for(generation):
-        return jax.jit(function, keep_unused=True).lower(*placed).compile()
+        return jax.jit(function, keep_unused=True).lower(*placed).compile(dict(options))
 
 
 def _written_for(generation: str) -> AbstractContextManager[Any]:

@@ -42,6 +42,7 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from benchmarks.kernels import attentions, matmuls, rows  # noqa: E402
 from benchmarks.kernels.case import Case, Function, Translated, translated  # noqa: E402
+from benchmarks.schedules.text import ScheduleError  # noqa: E402
 from hlo_tools.errors import InputError  # noqa: E402
 
 
@@ -199,10 +200,15 @@ def ours(case: Case, generation: str) -> Timed:
         why = tuple(each.why for each in kernels.values() if each.why)
         count = sum(each.pallas for each in kernels.values())
         name = {len(kernels): "Pallas", 0: "JAX"}.get(count, "partly JAX")
-        found = best({name: case.emitted(kernels, False)}, case, generation)
-        if found.known:
-            return Timed(found.name, found.seconds, found.bound, (*failures, *why))
-        failures += found.failures
+        function = case.emitted(kernels, False)
+        try:
+            modelled = kernel_model.model(function, case.arguments, generation)
+        except ScheduleError as error:
+            return Timed(f"{name}?", math.inf, "", (*failures, *why, brief(error)))
+        except Exception as error:  # whatever jax and libtpu raise of what does not compile
+            failures += (f"{name}: {brief(error)}",)
+            continue
+        return Timed(name, modelled.seconds, modelled.bound, (*failures, *why))
     return Timed("fails", math.inf, "", failures)
 
 
