@@ -98,6 +98,12 @@ def test_what_is_not_verified_stands_in_the_row(outcome):
     assert f"**{outcome}**: because / of this" in found
 
 
+def test_a_kernel_in_pallas_that_computes_something_else_stands_out():
+    reason = "Pallas against the evaluator: `x`: 3 of 4 elements"
+    found = rows.table([result(emitted="jax", instead=reason, wrong=True)])
+    assert f"**Pallas differs**: {reason}" in found
+
+
 def test_a_refusal_is_no_translation():
     found = rows.table([result(result="refused", reason="k.py:3: no")])
     assert "| nothing: k.py:3: no |" in found

@@ -97,6 +97,7 @@ def _verified(results):
         for result in results
         if result["result"] not in ("verified", "refused")
     ]
+    wrong += [f"**Pallas differs**: {each['instead']}" for each in results if each.get("wrong")]
     return "; ".join([", ".join(parts), *dict.fromkeys(wrong)]).strip("; ")
 
 
