@@ -9,6 +9,7 @@ from translators.access.states import Pointer
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.pallas.elements.holding import held
 from translators.emit.pallas.elements.splitting import split
+from translators.emit.pallas.totals import by_dimensions
 from translators.graph.graph import Module, Op, Value, walk
 from translators.graph.types import F16, F32, element_of
 
@@ -41,6 +42,9 @@ def legal(module: Module, analysis: Analysis, arguments: Sequence[ArgumentFact])
     Raises:
       GraphError: there is no such form of it; at the kernel's line.
     """
+    whole = by_dimensions(module)
+    if whole is not module:
+        module, analysis = whole, analyze(whole, analysis.launch)
     given = {
         index: int(fact.value)
         for index, fact in enumerate(arguments)

@@ -42,17 +42,19 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 # those of `float32`, and below 2**-14 it counts units of 2**-24.
 HELPERS: Mapping[str, str] = MappingProxyType(
     {
+        # Half of the last of 13 bits is added that are then cut off, or less where that makes an
+        # even one. Up to 2**-14, adding 0.5 leaves units of 2**-24, which are counted by its bits.
         "_to_float16": '''
 def _to_float16(x):
     """The numbers of `float16` nearest to those of `float32`, of two the even one."""
     bits = lax.bitcast_convert_type(x, jnp.int32)
-    magnitude = bits & 0x7FFFFFFF
-    rounded = (magnitude + 0xFFF + ((magnitude >> 13) & 1)) & -0x2000
-    rounded = jnp.where(rounded < 0x47800000, rounded, 0x7F800000)
-    rounded = lax.bitcast_convert_type(rounded | (bits & -0x80000000), jnp.float32)
-    small = jnp.round(x * 2.0**24) * 2.0**-24
-    rounded = jnp.where(magnitude < 0x38800000, small, rounded)
-    return jnp.where(magnitude > 0x7F800000, x, rounded)
+    size = jnp.abs(x)
+    units = lax.bitcast_convert_type(size + 0.5, jnp.int32) - 0x3F000000
+    small = lax.bitcast_convert_type(units.astype(jnp.float32) * 2.0**-24, jnp.int32)
+    rounded = (bits + ((bits >> 13) & 1) + 0xFFF) & -0x2000
+    rounded = jnp.where(size < 2.0**-14, small | (bits & -0x80000000), rounded)
+    rounded = lax.bitcast_convert_type(rounded, jnp.float32)
+    return jnp.where(size < 65520.0, rounded, x * jnp.inf)
 ''',
         "_toward_float16": '''
 def _toward_float16(x):
