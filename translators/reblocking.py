@@ -15,7 +15,8 @@ from translators.access.analysis import Access, Analysis, analyze
 from translators.access.delinearize import Position
 from translators.access.expression import Affine, Iteration, ProgramId
 from translators.access.states import Integer, Pointer
-from translators.graph.graph import Module, Op, walk
+from translators.graph.graph import Module, Op, Value, walk
+from translators.graph.types import FloatType, element_of
 from translators.specializing import specialization
 from translators.triton.kernel_graph import kernel_graph
 from translators.triton.launches import Argument, ConstantArgument, Launch
@@ -122,9 +123,13 @@ _MOST_NAMES = 3
 def loops_over_products(module: Module) -> bool:
     """Whether a kernel has a loop that multiplies matrices, and carries more than their sum."""
     return any(
-        op.name == "scf.for" and len(op.results) > 1 and any(_products(op))
+        op.name == "scf.for" and len(_floats(op)) > 1 and any(_products(op))
         for op in walk(module.kernel.body)
     )
+
+
+def _floats(op: Op) -> list[Value]:
+    return [each for each in op.results if isinstance(element_of(each.type), FloatType)]
 
 
 def _products(op: Op) -> Iterator[bool]:

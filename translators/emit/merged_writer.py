@@ -1,6 +1,6 @@
 """The kernel of fewer programs, copied from the one of many with longer tensors."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from translators.access.expression import Affine, Digit
@@ -36,7 +36,6 @@ class MergedWriter(Copier):
       restated: scalars in terms of the coordinates of programs that stay.
       kept: these coordinates; they are the first axes of the new grid.
       steps: the coordinates along which several programs are left; the axes behind them.
-      same: remainders that are what they are taken of, wherever that matters.
       lengths: how long merged dimensions are, by class.
       live: the ops to copy.
     """
@@ -49,7 +48,6 @@ class MergedWriter(Copier):
         restated: Mapping[Value, Affine],
         kept: Sequence[Digit],
         steps: Sequence[Digit],
-        same: Set[Value],
         lengths: Mapping[Place, int],
         live: set[Op],
     ) -> None:
@@ -59,7 +57,6 @@ class MergedWriter(Copier):
         self._expressions = restated
         self._kept = kept
         self._steps = steps
-        self._same = same
         self._lengths = lengths
         self._live = live
 
@@ -70,9 +67,6 @@ class MergedWriter(Copier):
                 self.values[value] = self._range(self._roots[value], region)
             elif value in self._expressions:
                 self.values[value] = self._scalar(value, self._expressions[value], region)
-        if op.results and op.results[0] in self._same:
-            self.values[op.result] = self.operand(op.operands[0], region)
-            return False
         return op in self._live
 
     def type_of(self, value: Value) -> Type:

@@ -286,27 +286,6 @@ class _Merger:
             )
         return found
 
-    def _needless_remainders(self) -> set[Value]:
-        """Positions modulo the length of a dimension beyond which nothing is written.
-
-        Where a position is not below it, no op makes of what is read there what is written.
-        """
-        found: set[Value] = set()
-        for op in self._live:
-            if op.name not in ("arith.remsi", "arith.remui") or op.operands[0] not in self._roots:
-                continue
-            root = self._roots[op.operands[0]]
-            blocks = self._blocks[self._classes.of((root.value, 0))]
-            state = self._analysis.states.get(op.operands[1])
-            if (
-                blocks.bounded
-                and (root.scale, root.offset) == (1, 0)
-                and isinstance(state, Integer)
-                and state.expression.value == blocks.whole
-            ):
-                found.add(op.result)
-        return found
-
     def _stepping(self) -> list[Digit]:
         """The coordinates along which several programs are left."""
         found = dict.fromkeys(self._blocks[place].digit for place in self._steps)
@@ -363,7 +342,6 @@ class _Merger:
             },
             kept=self._kept,
             steps=self._stepping(),
-            same=self._needless_remainders(),
             lengths=self._lengths,
             live=set(self._live),
         )

@@ -17,6 +17,26 @@ from translators.graph.types import shape_of
 _READS = ("tt.load", "tt.atomic_load")
 
 
+def common_bounds(analysis: Analysis, classes: Classes) -> dict[Place, set[object]]:
+    """For each class of dimensions the comparisons, as `alike` gives them, that mask every write.
+
+    Args:
+      analysis: of the kernel.
+      classes: which of its dimensions are one and the same.
+    """
+    common: dict[Place, set[object]] = {}
+    for access in analysis.accesses:
+        if access.op.name in _READS:
+            continue
+        own: dict[int, set[object]] = {}
+        for axis, comparison in _parts(access):
+            own.setdefault(axis, set()).add(alike(comparison.expression))
+        for axis, place in _places(access, classes):
+            parts = own.get(axis, set())
+            common[place] = common[place] & parts if place in common else parts
+    return common
+
+
 def needless_bounds(analysis: Analysis, classes: Classes) -> dict[Op, frozenset[Affine]]:
     """For each load the parts of its mask that need not be asked for, as `expression >= 0`.
 
@@ -25,16 +45,7 @@ def needless_bounds(analysis: Analysis, classes: Classes) -> dict[Op, frozenset[
       classes: which of its dimensions are one and the same.
     """
     looped = _looped(analysis)
-    writes = [each for each in analysis.accesses if each.op.name not in _READS]
-    common: dict[Place, set[object] | None] = {}
-    for access in writes:
-        own: dict[int, set[object]] = {}
-        for axis, comparison in _parts(access):
-            own.setdefault(axis, set()).add(_alike(comparison.expression))
-        for axis, place in _places(access, classes):
-            parts = own.get(axis, set())
-            before = common.get(place)
-            common[place] = parts if before is None else before & parts
+    common = common_bounds(analysis, classes)
     found: dict[Op, frozenset[Affine]] = {}
     for access in analysis.accesses:
         if access.op.name != "tt.load":
@@ -46,7 +57,7 @@ def needless_bounds(analysis: Analysis, classes: Classes) -> dict[Op, frozenset[
             if axis in places
             and classes.is_free(places[axis])
             and not any(_moves_in_loops(each, looped) for each in leaves(comparison.expression))
-            and _alike(comparison.expression) in (common.get(places[axis]) or set())
+            and alike(comparison.expression) in common.get(places[axis], ())
         }
         found[access.op] = frozenset(needless)
     return found
@@ -83,7 +94,7 @@ def _parts(access: Access) -> Iterator[tuple[int, Comparison]]:
             yield lanes.pop().axis, comparison
 
 
-def _alike(expression: Affine) -> object:
+def alike(expression: Affine) -> object:
     """Equal for comparisons that are the same but for the axis that the lanes are along."""
     terms = tuple(
         (("lane", variable.extent) if isinstance(variable, Lane) else variable, factor)

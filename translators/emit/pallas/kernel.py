@@ -18,6 +18,7 @@ from translators.emit.pallas.folding import folded, has_rows
 from translators.emit.pallas.function import TooLargeError, emit_pallas
 from translators.emit.pallas.lengths import Lengths
 from translators.emit.pallas.plan import plan_of
+from translators.emit.pallas.remainders import without_remainders
 from translators.emit.pallas.trimming import trimmed
 from translators.graph.graph import Module
 
@@ -44,9 +45,10 @@ def emit_pallas_kernel(
     """
     of_tpu = legal(module, analysis, arguments)
     module, analysis, arguments = of_tpu.module, of_tpu.analysis, of_tpu.arguments
-    shorter = trimmed(module, analysis)
-    if shorter is not None:
-        module, analysis = shorter, analyze(shorter, analysis.launch)
+    for simpler in (without_remainders, trimmed):
+        made = simpler(module, analysis)
+        if made is not None:
+            module, analysis = made, analyze(made, analysis.launch)
     aliases = {
         index: fact.alias for index, fact in enumerate(arguments) if isinstance(fact, ArrayFact)
     }
