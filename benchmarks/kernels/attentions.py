@@ -299,7 +299,10 @@ def paged_case(
 
     def plain(q: Any, k: Any, v: Any, lengths: Any, tables: Any) -> Any:
         grouped = q.reshape(sequences, heads, group, width)
-        k, v = (each[:, tables].reshape(heads, sequences, -1, width) for each in (k, v))
+        k, v = (
+            each.at[:, tables].get(mode="promise_in_bounds").reshape(heads, sequences, -1, width)
+            for each in (k, v)
+        )
         score = jnp.einsum("shgd,hstd->shgt", grouped, k, preferred_element_type=F32) * scale
         seen = jnp.arange(score.shape[-1]) < lengths[:, None, None, None]
         share = jax.nn.softmax(jnp.where(seen, score, LOWEST), axis=-1).astype(v.dtype)

@@ -103,7 +103,7 @@ _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": 
 _MOVES = ("smov.u32", "smov.s32", "pmov")
 _SAME = ("sphi", "pphi", "int_to_ptr")
 _EVENTS = ("dma.", "vsync", "vwait", "inlined_call", "sbr", "shalt", "vtrace", "sst", "sdivrem")
-_WITHOUT_EFFECT = ("vsyncpa", "vsyncset.done", "vsyncset.notdone")
+_WITHOUT_EFFECT = ("vsyncpa", "vsyncmov", "vsyncset.done", "vsyncset.notdone")
 
 
 @dataclass(frozen=True, slots=True)

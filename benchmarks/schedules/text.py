@@ -111,7 +111,7 @@ _BUNDLE = re.compile(
 _REGISTER = re.compile(r"%([spv]m?)(\d+)_[spv]m?(\d+)")
 _TEXT_OF_REGISTER = r"%[spv]m?\d+_[spv]m?\d+"
 _PREDICATE = re.compile(rf"\((!?)({_TEXT_OF_REGISTER})(?:, *({_TEXT_OF_REGISTER}))?\)")
-_SYMBOL = re.compile(r"(?:(\d+) )?\[#(allocation\w+)(?: \+ \$(0x[0-9a-f]+))?\]")
+_SYMBOL = re.compile(r"\[#(allocation\w+)(?: \+ \$(0x[0-9a-f]+))?\]")
 _MEMORY = re.compile(r"\[smem:(.*)\]$")
 _TARGET = re.compile(r"target bundleno = (\d+)")
 _PARAMETER = re.compile(
@@ -250,10 +250,9 @@ def _operand(text: str, where: str) -> Operand:
         return Memory(tuple(_part(part.strip(), where) for part in parts))
     symbol = _SYMBOL.fullmatch(text)
     if symbol is not None:
-        before = int(symbol[1]) if symbol[1] else 0
-        before -= (before >> 31) << 32
-        return Symbol(symbol[2], before + (int(symbol[3], 16) if symbol[3] else 0))
+        return Symbol(symbol[1], int(symbol[2], 16) if symbol[2] else 0)
     if _REGISTER.fullmatch(text):
         return _register(text)
-    number = re.fullmatch(r"\$?(-?\d+|0x[0-9a-f]+)", text)
+    # `16 [#allocation3]` is a number that is added to an address in that allocation.
+    number = re.fullmatch(r"\$?(-?\d+|0x[0-9a-f]+)(?: \[#\w+\])?", text)
     return int(number[1], 0) if number else text

@@ -72,6 +72,46 @@ def test_a_register_that_holds_another_value_by_then_is_an_error():
         )  # fmt: skip
 
 
+def branches(*setting):
+    """How many bundles a program runs that skips two where predicate 0 holds after `setting`."""
+    end = len(setting) + 7
+    branch = f"%9 = sbr.rel (%p9_p0) target bundleno = {end} ({end:#x}), region = 1"
+    return cycles(*setting, branch, *[""] * 6, "")
+
+
+def test_a_number_with_the_allocation_that_it_goes_into_is_a_number():
+    added = "%s2_s1 = scalar_lea.vmem %s1_s0, 16 [#allocation3]"
+    compared = "%p9_p0 = scmp.eq.s32.totalorder %s2_s1, 21"
+    assert branches("%s1_s0 = smov.u32 5", added, compared) == 3 + 5 + 1
+
+
+def test_a_pointer_in_another_register_is_what_that_register_held_before():
+    both = "%s3_s1 = int_to_ptr.vmem [resolvable:$true] %s1_s0  ;;  %s2_s0 = smov.u32 7"
+    compared = "%p9_p0 = scmp.eq.s32.totalorder %s3_s1, 5"
+    assert branches("%s1_s0 = smov.u32 5", both, compared) == 3 + 5 + 1
+
+
+def test_a_pointer_to_what_the_same_bundle_makes_is_that():
+    both = "%s2_s0 = smov.u32 7  ;;  %s3_s1 = int_to_ptr.vmem [resolvable:$true] %s2_s0"
+    compared = "%p9_p0 = scmp.eq.s32.totalorder %s3_s1, 7"
+    assert branches(both, compared) == 2 + 5 + 1
+
+
+def test_quotients_come_out_of_their_queue():
+    divided = "%3 = sdivrem.u32 %s1_s0, %s2_s1"
+    popped = "%s4_s2 = spop.drf %3"
+    compared = "%p9_p0 = scmp.eq.s32.totalorder %s4_s2, 3"
+    numbers = "%s1_s0 = smov.u32 17  ;;  %s2_s1 = smov.u32 5"
+    assert branches(numbers, divided, popped, compared) == 4 + 5 + 1
+
+
+def test_what_a_false_predicate_leaves_alone_stays():
+    kept = "%s2_s0 = smov.u32 (%p2_p1, %s1_s0), 9"
+    compared = "%p9_p0 = scmp.eq.s32.totalorder %s2_s0, 5"
+    first = "%s1_s0 = smov.u32 5  ;;  %p2_p1 = scmp.eq.s32.totalorder 1, 2"
+    assert branches(first, kept, compared) == 3 + 5 + 1
+
+
 def kernel_of(*bundles):
     """A program whose one HLO instruction is a kernel of these bundles."""
     program = (
@@ -143,6 +183,17 @@ def test_the_stored_dump_runs_its_loop_one_to_eight_times():
     # The pipeline runs two steps more than the grid has; what is left is at most its code once.
     rest = kernel.bundles - trips * per_trip
     assert 0 < rest < (steps + 2) * (parsed.length - per_trip)
+
+
+@given(length=st.integers(1, 3000), data=st.data())
+def test_words_of_packed_integers_of_one_dimension(length, data):
+    layout = Layout(minor_to_major=(0,), tiles=((512,), (128,), (4, 1)))
+    values = (np.arange(length) % 127).astype(np.int8)
+    found = words(values, Shape(element_type="s8", dimensions=(length,), layout=layout))
+    assert len(found) * 4 == -(-length // 512) * 512
+    at = data.draw(st.integers(0, length - 1))
+    word = int(found[at // 512 * 128 + at % 128])
+    assert word >> 8 * (at % 512 // 128) & 255 == values[at]
 
 
 @given(
