@@ -175,6 +175,10 @@ def test_products_of_f16():
         "y": rng.integers(-8, 8, (64, 64)).astype(np.float16),
         "out": np.zeros((64, 64), np.float16),
     }
+    # Numbers with all their bits, whose products have two parts and more.
+    arrays["x"][1], arrays["y"][:, 1] = np.float16(1.0009766), 0
+    arrays["y"][3, 1] = np.float16(2049 / 1024)
+    arrays["x"][0, 0], arrays["x"][2, 2] = np.inf, np.nan
     check(k.done(), arrays)
 
 

@@ -345,6 +345,10 @@ class Emission:
         """The name of a function of JAX, or of one in the file that does the same."""
         return name
 
+    def product_helper(self, op: Op) -> str:
+        """The function that multiplies matrices in the place of JAX's; empty if there is none."""
+        return ""
+
     def range(self, extent: int, axis: int, rank: int) -> Term:
         """The positions along an axis of a tensor of that rank."""
         shape = tuple(extent if each == axis else 1 for each in range(rank))

@@ -55,10 +55,14 @@ def product(
     result = _result_element(element)
     options = f"{_precision(e, op)}preferred_element_type={dtype(result)}"
     (one, first), (other, second) = operands
-    if (first, second, out) == ("mk", "kn", ""):
+    form = f"{first},{second}->{out}{stacked}mn"
+    helper = e.product_helper(op)
+    if helper:
+        text = f'{helper}("{form}", {one}, {other})'
+    elif form == "mk,kn->mn":
         text = f"jnp.dot({one}, {other}, {options})"
     else:
-        text = f'jnp.einsum("{first},{second}->{out}{stacked}mn", {one}, {other}, {options})'
+        text = f'jnp.einsum("{form}", {one}, {other}, {options})'
     batch = frozenset((outside or {}).get(axis, axis) for axis in kept)
     made = Term(
         text=e.writer.assign(text, hint),

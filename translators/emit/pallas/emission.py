@@ -18,7 +18,7 @@ from translators.emit.terms import BatchAxis, Term, dtype
 from translators.emit.tiles import Source
 from translators.emit.tiling import Span
 from translators.graph.graph import Op, Value, walk
-from translators.graph.types import I1, ElementType
+from translators.graph.types import F16, I1, ElementType, element_of
 
 _READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
 
@@ -180,6 +180,11 @@ class StepEmission(Emission):
         if term.number is not None:
             return replace(term, element=element)
         return self.bind(f"{term.text}.astype({dtype(element)})", term, element=element)
+
+    def product_helper(self, op: Op) -> str:
+        """Products of `f16`, which is held as `f32`, are made of such of `bf16`."""
+        halves = all(element_of(each.type) == F16 for each in op.operands[:2])
+        return self.writer.helper("_dot_of_float16") if halves else ""
 
     def is_written(self, buffer: int) -> bool:
         """Whether the kernel writes to an array, here or elsewhere."""

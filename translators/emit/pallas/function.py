@@ -27,7 +27,7 @@ from translators.emit.jax import JaxFunction
 from translators.emit.pallas import calling, computing, described, functions, reading, writing
 from translators.emit.pallas.closed import needless_bounds
 from translators.emit.pallas.elements import rounding
-from translators.emit.pallas.elements.carriers import Carriers, array_of
+from translators.emit.pallas.elements.carriers import IN_WORDS, OF_FLOAT16, Carriers, array_of
 from translators.emit.pallas.emission import CoarserError, StepEmission
 from translators.emit.pallas.layout import joined
 from translators.emit.pallas.places import evaluated, steps_of
@@ -70,10 +70,6 @@ _DEFAULT_BYTES = 8 << 20
 _LIMIT = 60 << 20
 # Elements of a value of many iterations.
 _LARGEST = 1 << 20
-_IN_HALVES = (
-    "integers of 64 bits go in and out as two halves; where JAX has no such types, those of 32 "
-    "bits stand for them, and of larger ones nothing is left but the lower half"
-)
 _INTERPRET = "interpret: as `pl.pallas_call` takes it; not at all by default."
 
 
@@ -179,7 +175,9 @@ class _Maker:
         whole = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
         scalars = {name: fact for name, fact, _ in self._numbers.values()}
         if self._is_wide():
-            e.notes.append(Note(text=_IN_HALVES))
+            e.notes.append(Note(text=IN_WORDS))
+        if self._buffers.of_float16:
+            e.notes.append(Note(text=OF_FLOAT16))
         body, free = self._writer.finished(
             whole, [self._name, "interpret", *self._given.values(), *scalars]
         )

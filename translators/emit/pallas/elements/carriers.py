@@ -10,6 +10,15 @@ from translators.emit.terms import dtype, dtype_name
 from translators.emit.writer import Writer
 from translators.graph.types import F32, ElementType
 
+IN_WORDS = (
+    "integers of 64 bits go in and out as two halves; where JAX has no such types, those of 32 "
+    "bits stand for them, and of larger ones nothing is left but the lower half"
+)
+OF_FLOAT16 = (
+    "`float16` is `float32` in the kernel, converted before and after it, and rounded where Triton "
+    "rounds; a product of matrices takes four of `bfloat16`"
+)
+
 
 @dataclass(slots=True)
 class Carriers(Buffers):
@@ -27,6 +36,11 @@ class Carriers(Buffers):
     def in_words(self) -> bool:
         """Whether the caller gives, or gets, integers of 64 bits."""
         return any(each.fact.word is not None for each in self.states.values())
+
+    @property
+    def of_float16(self) -> bool:
+        """Whether the caller gives, or gets, numbers of `float16`."""
+        return any(each.fact.dtype == "float16" for each in self.states.values())
 
     def entered(self, state: BufferState) -> str:
         """An expression for what the caller gave, as the kernel sees it; empty if it is that."""

@@ -7,7 +7,7 @@ from translators.emit.emission import Emission, Rule
 from translators.emit.operands import operands_of
 from translators.emit.terms import dtype, literal, typed
 from translators.graph.graph import Op
-from translators.graph.types import F16, F32, FloatType
+from translators.graph.types import F16, FloatType
 
 
 def _cast(e: Emission, op: Op) -> None:
@@ -15,7 +15,8 @@ def _cast(e: Emission, op: Op) -> None:
     source, target = term.element, e.element(op.result)
     assert isinstance(source, FloatType)
     assert isinstance(target, FloatType)
-    if F16 in (source, target) and source != F32:
+    # What is given by `arith.truncf` has that type already.
+    if source == F16 or (target == F16 and op.name == "arith.truncf"):
         e.put(op.result, term.like(term.text, element=target))
         return
     text = typed(term)
@@ -55,6 +56,21 @@ def _to_float16(x):
     rounded = jnp.where(size < 2.0**-14, small | (bits & -0x80000000), rounded)
     rounded = lax.bitcast_convert_type(rounded, jnp.float32)
     return jnp.where(size < 65520.0, rounded, x * jnp.inf)
+''',
+        # Of two parts, the 8 upper bits and the 3 others, all products are exact.
+        "_dot_of_float16": '''
+def _dot_of_float16(form, a, b):
+    """A product of numbers of `float16`, held as `float32`, in four of their parts."""
+
+    def multiply(a, b):
+        return jnp.einsum(form, a, b, preferred_element_type=jnp.float32)
+
+    a_high, b_high = a.astype(jnp.bfloat16), b.astype(jnp.bfloat16)
+    a_low = (a - a_high.astype(jnp.float32)).astype(jnp.bfloat16)
+    b_low = (b - b_high.astype(jnp.float32)).astype(jnp.bfloat16)
+    rest = multiply(a_low, b_low) + multiply(a_high, b_low) + multiply(a_low, b_high)
+    # An infinity times a part that is zero says nothing of the product.
+    return multiply(a_high, b_high) + jnp.where(jnp.isnan(rest), 0.0, rest)
 ''',
         "_toward_float16": '''
 def _toward_float16(x):

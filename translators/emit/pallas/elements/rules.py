@@ -10,7 +10,7 @@ from typing import TypeAlias
 from translators.emit.pallas.elements.conversions import odd
 from translators.emit.pallas.elements.held_types import held_element, in_memory, is_narrow
 from translators.emit.pallas.elements.site import Site, converted
-from translators.graph.graph import Value
+from translators.graph.graph import AttributeValue, Value
 from translators.graph.types import (
     BF16,
     F16,
@@ -370,11 +370,17 @@ def _dot(site: Site) -> Sequence[Value]:
         return site.copy(operands, site.result_types).results
     if F16 not in (left, right, result):
         return copied(site)
-    if F16 not in (left, right):
-        return (site.rounded(site.copy(operands, (site.typed(0, F32),)).result),)
-    operands[:2] = [site.cast(each, F32) for each in operands[:2]]
-    # All products of `f16` are exact in `f32`.
-    changes = {"inputPrecision": "ieee"}
+    changes: dict[str, AttributeValue] = {}
+    if left == right == F16:
+        # They are numbers of that type; the emission keeps them in `f32`.
+        operands[:2] = [
+            site.make("arith.truncf", (each,), with_element(each.type, F16))
+            for each in operands[:2]
+        ]
+    elif F16 in (left, right):
+        # All products of `f16` are exact in `f32`.
+        operands[:2] = [site.cast(each, F32) for each in operands[:2]]
+        changes["inputPrecision"] = "ieee"
     if result in (F16, F32):
         return (site.rounded(site.copy(operands, (site.typed(0, F32),), **changes).result),)
     return site.copy(operands, site.result_types, **changes).results
