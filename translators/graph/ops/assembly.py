@@ -124,7 +124,7 @@ def _assembly(op: Op, operands: Operands, machine: Machine) -> tuple[Array]:
 OPS: tuple[OpDefinition, ...] = (
     OpDefinition(
         name="tt.elementwise_inline_asm",
-        summary="one PTX instruction on `f32`; several ones are read as the ops that they stand for",
+        summary="one PTX instruction on `f32`; several are read as the ops that they stand for",
         rule=_rule,
         meaning=_assembly,
         attributes={
