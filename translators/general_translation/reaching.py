@@ -10,8 +10,10 @@ from translators.general_translation.resized import (
     RefusedError,
     require_as_good,
 )
-from translators.resize.choosing import large_sizes, primes_from
+from translators.resize.choosing import LARGEST, large_sizes, primes_from
 
+# All steps of a grid are looked at.
+_MOST_STEPS = 1 << 17
 # To find how large a size may get, and what that is rounded down to.
 _HALVINGS = 5
 _SUBLANES, _LANES = 8, 128
@@ -33,18 +35,26 @@ def reach(fitted: Fitted, names: Collection[str]) -> None:
 
 
 def _reach(fitted: Fitted, name: str) -> None:
-    usual = fitted.launches[0] if fitted.template.is_pallas else {}
-    choices = large_sizes(fitted.family, fitted.bounds, name, fitted.scale, fitted.above, usual)
+    pallas = fitted.template.is_pallas
+    choices = large_sizes(
+        fitted.family,
+        fitted.bounds,
+        name,
+        fitted.scale,
+        fitted.above,
+        fitted.launches[0] if pallas else {},
+        _MOST_STEPS if pallas else LARGEST,
+    )
     other: Sizes | None = None
     for sizes in choices:
         if fitted.same_text(sizes):
             if other is not None:
                 fitted.reached[name] = _rounded(fitted, name, sizes[name])
             return
-        if fitted.template.is_pallas:
+        if pallas:
             _require_as_good(fitted, sizes)
         other = sizes
-    if other is None or not fitted.template.is_pallas:
+    if other is None or not pallas:
         raise AnotherTextError(f"a launch with a large `{name}` is translated to another text")
     # What a step needs of vector memory grows with sizes that do not go in blocks.
     step = fitted.bounds[name].step

@@ -133,6 +133,7 @@ def large_sizes(
     scale: int = 1,
     above: Mapping[str, int] = MappingProxyType({}),
     usual: Sizes = MappingProxyType({}),
+    programs: int = LARGEST,
 ) -> Iterator[dict[str, int]]:
     """One size as large as arrays may be, the others small; then less and less large.
 
@@ -143,6 +144,7 @@ def large_sizes(
       scale: that of `fitting_sizes`, which the size is to exceed.
       above: that of `fitting_sizes`.
       usual: what sizes are that need not exceed anything; as for `fitting_sizes` where not given.
+      programs: how many programs a launch may have at the most.
     """
     smallest = {**fitting_sizes(family, bounds, above=above)[0], **usual}
     for each, most in above.items():
@@ -151,12 +153,12 @@ def large_sizes(
         smallest[each] = step * next(primes_from(most // step + 1))
     largest = MOST_SHARED if family.shares_memory else LARGEST
     step = bounds[name].step
-    for most, programs in ((largest, LARGEST), *((each, MOST_PROGRAMS) for each in _REACHES)):
+    for most, limit in ((largest, programs), *((each, MOST_PROGRAMS) for each in _REACHES)):
         value = min(most, largest, above.get(name, largest) * MOST_PROGRAMS) // step
         while value * step > scale * smallest[name]:
             launch = family.resized({**smallest, name: step * value})
             elements = max(prod(array.shape) for array in launch.arrays)
-            if prod(launch.grid) <= programs and elements <= min(most, largest):
+            if prod(launch.grid) <= limit and elements <= min(most, largest):
                 yield {**smallest, name: step * next(primes_from(value))}
                 break
             value -= value // 8 + 1
