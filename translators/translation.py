@@ -77,6 +77,8 @@ def translate(
     launch: Launch,
     emit: Target = "jax",
     blocks: Mapping[str, int] = MappingProxyType({}),
+    *,
+    enlarge: bool = False,
 ) -> Translation:
     """Translates a jitted function for a launch.
 
@@ -86,6 +88,7 @@ def translate(
       emit: what to write.
       blocks: how long the blocks of a kernel in Pallas are, by the name of a constant of the
         kernel or of a dimension; as suits where not given.
+      enlarge: as `translate_for_tpu` takes it.
 
     Raises:
       InputError: part of the kernel has no faithful translation; at the kernel's line.
@@ -93,7 +96,7 @@ def translate(
     module = kernel_graph(kernel, launch)
     if emit == "jax":
         return translate_module(module, launch)
-    return translate_for_tpu(kernel, module, launch, emit, blocks)
+    return translate_for_tpu(kernel, module, launch, emit, blocks, enlarge=enlarge)
 
 
 def translate_for_tpu(
@@ -102,6 +105,8 @@ def translate_for_tpu(
     launch: Launch,
     emit: Target = "pallas",
     blocks: Mapping[str, int] = MappingProxyType({}),
+    *,
+    enlarge: bool = False,
 ) -> Translation:
     """Translates a kernel to Pallas, with blocks of the length that suits a TPU.
 
@@ -112,6 +117,9 @@ def translate_for_tpu(
       launch: what it is specialised on.
       emit: `pallas`, or `auto`.
       blocks: as `translate` takes them.
+      enlarge: whether to make constants larger that seem to be lengths of blocks, where a loop
+        over products would be slow. That they are no more than that, only running the kernel
+        shows: what comes out has to be verified.
 
     Returns:
       The translation, whose graph and launch are those of the kernel as it was launched.
@@ -124,7 +132,7 @@ def translate_for_tpu(
     others = {name: length for name, length in blocks.items() if name not in constants}
     if asked:
         return _reblocked(kernel, module, launch, asked, emit, others)
-    if kernel is not None and loops_over_products(module):
+    if enlarge and kernel is not None and loops_over_products(module):
         for wished in larger_blocks(module, launch):
             try:
                 return _reblocked(kernel, module, launch, wished, "pallas", others, alike=True)

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 
 from translators.command.launching import Task
 from translators.command.outcome import KernelOutcome, Problem, Status
-from translators.command.trying import AUTO, Tried, Wishes, in_jax, problem_of, try_task
+from translators.command.trying import (
+    AUTO,
+    Tried,
+    Wishes,
+    is_enlarged,
+    otherwise,
+    problem_of,
+    try_task,
+)
 from translators.command.verifying import Verifier, text_of
 from translators.triton.launches import LaunchError
 from translators.verify.backward import BACKWARD
@@ -39,7 +47,7 @@ def translate_all(tasks: Sequence[Task], wishes: Wishes) -> tuple[tuple[KernelOu
             pending = []
             for index, rung in failed.items():
                 if rung is not None:
-                    tried[index] = in_jax(tried[index], rung, wishes, taken)
+                    tried[index] = otherwise(tried[index], rung, wishes, taken)
                     pending.append(index)
     outcomes = tuple(_outcome(each, wishes, reports[index]) for index, each in enumerate(tried))
     return outcomes, text_of(tried, wishes.emit)
@@ -59,8 +67,10 @@ def _check_backward(tasks: Sequence[Task], backward: str) -> None:
 
 
 def _failed(tried: Tried, report: Report | None, wishes: Wishes) -> Rung | None:
-    """The rung for which JAX takes the place of a kernel in Pallas; `None` if it need not."""
-    if wishes.emit != AUTO or tried.part is None or not tried.part.function.pallas:
+    """The rung for which something takes the place of a kernel in Pallas; `None` if it need not."""
+    if tried.part is None or not tried.part.function.pallas:
+        return None
+    if wishes.emit != AUTO and not is_enlarged(tried, wishes):
         return None
     assert report is not None
     return next((rung for rung in report.rungs if rung.fatal or _left_out(rung)), None)

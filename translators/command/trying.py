@@ -57,7 +57,14 @@ class Tried:
     problem: Problem | None = None
 
 
-def try_task(task: Task, wishes: Wishes, taken: set[str], instead: Note | None = None) -> Tried:
+def try_task(
+    task: Task,
+    wishes: Wishes,
+    taken: set[str],
+    instead: Note | None = None,
+    *,
+    enlarge: bool = True,
+) -> Tried:
     """What is emitted for a launch.
 
     Args:
@@ -65,6 +72,7 @@ def try_task(task: Task, wishes: Wishes, taken: set[str], instead: Note | None =
       wishes: what to emit.
       taken: names that functions of other launches have; the new one is added.
       instead: why it is to be JAX in the place of Pallas, where it is.
+      enlarge: whether blocks may be longer than the launch's, if the result is verified.
     """
     launch = task.launch
     wishes.step("translating", launch.kernel.function)
@@ -73,7 +81,7 @@ def try_task(task: Task, wishes: Wishes, taken: set[str], instead: Note | None =
         module = task.graph if task.graph is not None else kernel_graph(task.kernel, launch)
         if wishes.explain:
             analysis = analyze(module, specialization(module, launch))
-        translation = _translated(task.kernel, module, launch, wishes, instead)
+        translation = _translated(task.kernel, module, launch, wishes, instead, enlarge)
         part = emit_part(wishes.emit, translation, taken)
     except InputError as error:
         if error.path is None:
@@ -83,8 +91,10 @@ def try_task(task: Task, wishes: Wishes, taken: set[str], instead: Note | None =
     return Tried(task=task, analysis=analysis, part=part)
 
 
-def in_jax(tried: Tried, failed: Rung, wishes: Wishes, taken: set[str]) -> Tried:
-    """A launch with JAX in the place of a kernel in Pallas that fails a rung.
+def otherwise(tried: Tried, failed: Rung, wishes: Wishes, taken: set[str]) -> Tried:
+    """A launch with what takes the place of a kernel in Pallas that fails a rung.
+
+    That is the kernel with the blocks of its launch, if it had larger ones, and JAX otherwise.
 
     Args:
       tried: the launch, with the kernel in Pallas.
@@ -94,11 +104,18 @@ def in_jax(tried: Tried, failed: Rung, wishes: Wishes, taken: set[str]) -> Tried
     """
     assert tried.part is not None
     taken.discard(tried.part.function.name)
+    if is_enlarged(tried, wishes):
+        return try_task(tried.task, wishes, taken, enlarge=False)
     generation = f" for {failed.generation}" if failed.generation else ""
     line = failed.lines[0].line if failed.lines else 0
     reason = " ".join(failed.reason.split())
     note = _instead(f"{failed.name}{generation}: {reason}", line)
     return try_task(tried.task, wishes, taken, note)
+
+
+def is_enlarged(tried: Tried, wishes: Wishes) -> bool:
+    """Whether a kernel in Pallas has larger blocks than its launch, which nobody asked for."""
+    return tried.part is not None and tried.part.function.reblocked and not wishes.blocks
 
 
 def problem_of(error: InputError) -> Problem:
@@ -119,11 +136,19 @@ def problem_of(error: InputError) -> Problem:
 
 
 def _translated(
-    kernel: Any, module: Module, launch: Launch, wishes: Wishes, instead: Note | None
+    kernel: Any,
+    module: Module,
+    launch: Launch,
+    wishes: Wishes,
+    instead: Note | None,
+    enlarge: bool,
 ) -> Translation:
     if wishes.emit in (AUTO, "pallas") and instead is None:
         try:
-            translation = translate_for_tpu(kernel, module, launch, "pallas", wishes.blocks)
+            enlarge = enlarge and wishes.verify is not None
+            translation = translate_for_tpu(
+                kernel, module, launch, "pallas", wishes.blocks, enlarge=enlarge
+            )
             fixed = wishes.blocks or translation.function.reblocked
             return translation if fixed else generalized(translation)
         except GraphError as error:

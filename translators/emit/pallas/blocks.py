@@ -28,7 +28,7 @@ class Room:
 
     rows: int = 1024
     columns: int = 512
-    elements: int = 1 << 18
+    elements: int = 1 << 19
     row: int = 1 << 11
     programs: int = 512
 

@@ -63,10 +63,10 @@ RULES = {
 }
 
 # What the blocks of a step may take of vector memory, each twice: while one is computed on, the
-# next one arrives. The compiler gives a kernel 16 MiB unless it is told otherwise; every
-# generation from v5e on has more than 60 (docs/pallas-capabilities.md).
+# next one arrives. Every generation from v5e on has more than 60 MiB (docs/pallas-capabilities.md);
+# a kernel that asks for less finds its operands copied to vector memory as a whole before it runs,
+# where they are small (7x, docs/kernel-model.md).
 _MOST_BYTES = 36 << 20
-_DEFAULT_BYTES = 8 << 20
 _LIMIT = 60 << 20
 # Elements of a value of many iterations.
 _LARGEST = 1 << 20
@@ -479,7 +479,7 @@ class _Maker:
             pairs = ", ".join(f"{each}: {to}" for each, to in aliases.items())
             options.append(f"input_output_aliases={{{pairs}}}")
         comma = "," if len(semantics) == 1 else ""
-        limit = f", vmem_limit_bytes={_LIMIT >> 20} << 20" if self._bytes() > _DEFAULT_BYTES else ""
+        limit = f", vmem_limit_bytes={_LIMIT >> 20} << 20"
         options.append(
             "compiler_params=pltpu.CompilerParams(dimension_semantics="
             f"({', '.join(semantics)}{comma}){limit})"
