@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from held_kernels import both_ways, kernel_of
+from kernel_builder import Kernel
 from special_values import assert_same, every, some
 
 from translators.graph.numerics import dtype_of
@@ -17,6 +18,7 @@ from translators.graph.types import (
     I8,
     I16,
     I32,
+    PointerType,
 )
 
 FLOATS = (F16, BF16, F8E4M3FN, F8E5M2)
@@ -158,6 +160,73 @@ def test_shifts(name, element):
 @pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sle", "ugt", "uge"])
 def test_comparisons_of_integers(predicate, element):
     check("arith.cmpi", (element, element), I1, pairs(element), predicate=predicate)
+
+
+@pytest.mark.parametrize("element", FLOATS, ids=str)
+def test_sums_are_rounded(element):
+    """What is left of a sum when it is rounded shows in what is computed from it."""
+    size = 16
+    k = Kernel(x=PointerType(element), out=PointerType(element))
+    values = k.load(k.point(k["x"], k.arange(size)))
+    (total,) = k.fold("tt.reduce", [values], 0, lambda each: [k.binary("arith.addf", *each)])
+    most = 2.0**element.precision
+    k.store(k["out"], k.binary("arith.subf", total, k.builder.constant(most, element)))
+    numbers = np.full(size, most / size)
+    numbers[0] += 1
+    arrays = [numbers.astype(dtype_of(element)), np.zeros(1, dtype_of(element))]
+    found, expected = both_ways(k.done(), arrays)
+    assert_same(found[1], expected[1])
+
+
+@pytest.mark.parametrize("element", (*FLOATS, *INTEGERS, I1), ids=str)
+def test_values_that_a_while_loop_and_a_choice_carry(element):
+    size = 8
+    k = Kernel(x=PointerType(element), out=PointerType(element))
+    lanes = k.arange(size)
+    value = k.load(k.point(k["x"], lanes))
+
+    def test(carried):
+        step, one, other = carried
+        return k.less(step, 3), [step, one, other]
+
+    def body(carried):
+        step, one, other = carried
+        first = k.builder.value("arith.cmpi", step, k.number(1), predicate="eq")
+        found = k.choose(first, lambda: [one], lambda: [other])
+        return [k.add(step, 1), *found, one]
+
+    _, one, other = k.repeat(
+        [k.number(0), value, k.load(k.point(k["x"], k.add(lanes, size)))], test, body
+    )
+    k.store(k.point(k["out"], lanes), one)
+    k.store(k.point(k["out"], k.add(lanes, size)), other)
+    arrays = [np.resize(every(element), 2 * size), np.zeros(2 * size, dtype_of(element))]
+    found, expected = both_ways(k.done(), arrays)
+    assert_same(found[1], expected[1])
+
+
+@pytest.mark.parametrize("element", (*FLOATS, *INTEGERS, I1), ids=str)
+@pytest.mark.parametrize("name", ["tt.reduce", "tt.scan"])
+def test_combinations_of_values_with_their_places(name, element):
+    size = 64
+    k = Kernel(x=PointerType(element), out=PointerType(element), at=PointerType(I32))
+    lanes = k.arange(size)
+    values = k.load(k.point(k["x"], lanes))
+
+    def last_other(sides):
+        left, place, right, other = sides
+        later = k.less(place, other)
+        pairs = ((right, left), (other, place))
+        return [k.builder.value("arith.select", later, *each) for each in pairs]
+
+    found, places = k.fold(name, [values, lanes], 0, last_other)
+    scan = name == "tt.scan"
+    k.store(k.point(k["out"], lanes) if scan else k["out"], found)
+    k.store(k.point(k["at"], lanes) if scan else k["at"], places)
+    arrays = [some(element, size), np.zeros(size, dtype_of(element)), np.zeros(size, np.int32)]
+    found, expected = both_ways(k.done(), arrays)
+    assert_same(found[1], expected[1])
+    assert_same(found[2], expected[2])
 
 
 @pytest.mark.parametrize("element", INTEGERS, ids=str)

@@ -100,13 +100,11 @@ class _Holder(Copier):
         self._owners = {region: op for op in ops for region in op.regions}
         self._ends = {region.terminator: op for region, op in self._owners.items()}
         # Sums of rounded numbers are rounded once at the end, as XLA does it.
-        sums = {
-            each
-            for op in ops
-            if op.name == "tt.reduce" and single_op(op.regions[0]) == "arith.addf"
-            for each in (op, op.regions[0].ops[0])
-        }
-        self._forms = Forms(unrounded=unread | sums)
+        sums = [
+            op for op in ops if op.name == "tt.reduce" and single_op(op.regions[0]) == "arith.addf"
+        ]
+        addends = (op.regions[0].ops[0] for op in sums)
+        self._forms = Forms(unrounded=unread.union(addends), sums=frozenset(sums))
 
     def type_of(self, value: Value) -> Type:
         """What the value is held as; truth values that are carried around, as integers."""

@@ -396,8 +396,7 @@ def _combined(site: Site) -> Sequence[Value]:
     ends = [_element(each) for each in site.regions[0].terminator.operands]
     types = [site.typed(index, each) for index, each in enumerate(ends)]
     results = site.copy(operands, types).results
-    summed = site.op in site.forms.unrounded
-    end = site.rounded if summed else site.held
+    end = site.rounded if site.op in site.forms.sums else site.held
     return [end(each, index) for index, each in enumerate(results)]
 
 

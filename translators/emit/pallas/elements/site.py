@@ -34,11 +34,13 @@ class Forms:
       narrow: for values of the kernel, what memory holds of them.
       halves: held values that are numbers of `f16`.
       unrounded: ops whose results are rounded later.
+      sums: combinations of such results, which are rounded at the end.
     """
 
     narrow: dict[Value, Value] = field(default_factory=dict)
     halves: set[Value] = field(default_factory=set)
     unrounded: frozenset[Op] = frozenset()
+    sums: frozenset[Op] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
