@@ -101,7 +101,7 @@ def add_global(x_ptr, out_ptr):
 def assembly(x_ptr, out_ptr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets)
-    y = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], tl.int32, True, 1)
+    y = tl.inline_asm_elementwise("shf.l.wrap.b32 $0, $1, $1, 7;", "=r,r", [x], tl.int32, True, 1)
     tl.store(out_ptr + offsets, y)
 
 

@@ -51,22 +51,29 @@ HALVES = "add(f16[1024], f16[1024])"
 @pytest.fixture
 def pallas_is(monkeypatch):
     """Has kernels in Pallas written by hand in the place of emitted ones."""
-    real = trying.translate_module
+    real, generalized = trying.translate_module, trying.generalized
     asked = []
 
     def become(source):
-        def translate_module(module, launch, emit="jax", blocks=None):
+        def in_jax(module, launch):
+            asked.append(("jax", None))
+            return real(module, launch)
+
+        def as_it_is(translation):
+            return translation if translation.function.pallas else generalized(translation)
+
+        def in_pallas(kernel, module, launch, emit, blocks, *, enlarge):
             translation = real(module, launch)
             asked.append((emit, blocks))
-            if emit == "jax":
-                return translation
             if source is None:
                 location = translation.analysis.accesses[0].op.location
                 raise GraphError("the load is irregular", location)
             function = replace(translation.function, source=source, pallas=True)
             return replace(translation, function=function)
 
-        monkeypatch.setattr(trying, "translate_module", translate_module)
+        monkeypatch.setattr(trying, "translate_module", in_jax)
+        monkeypatch.setattr(trying, "translate_for_tpu", in_pallas)
+        monkeypatch.setattr(trying, "generalized", as_it_is)
         return asked
 
     return become

@@ -51,7 +51,9 @@ def compiled(request: Compilation) -> Compiled:
             # Pallas asks the mesh which TPU it writes for.
             mesh = jax.sharding.Mesh([device], ("x",)).abstract_mesh
             with jax.enable_x64(request.program.wide), jax.sharding.use_abstract_mesh(mesh):
-                executable = jax.jit(request.program.load()).lower(*shapes).compile()
+                executable = (
+                    jax.jit(request.program.load(), out_shardings=sharding).lower(*shapes).compile()
+                )
     except InputError as error:
         assert error.__cause__ is not None
         return Compiled(problem=_first_line(error.__cause__))
