@@ -49,12 +49,14 @@ class Translation:
       module: its graph.
       analysis: its accesses.
       function: the emitted function.
+      emitted: the graph and the launch that it was emitted for, where these have other constants.
     """
 
     launch: Launch
     module: Module
     analysis: Analysis
     function: JaxFunction
+    emitted: tuple[Module, Launch] | None = None
 
     def load(self) -> Callable[..., Any]:
         """The emitted function itself."""
@@ -160,7 +162,9 @@ def _reblocked(
     function = translation.function
     notes = (*function.notes, note)
     function = replace(function, notes=notes, reblocked=True)
-    return replace(translation, launch=launch, module=module, function=function)
+    return replace(
+        translation, launch=launch, module=module, function=function, emitted=(graph, changed)
+    )
 
 
 def translate_module(

@@ -17,7 +17,7 @@ from translators.graph.graph import Module
 from translators.specializing import specialization
 from translators.translation import Translation, translate_for_tpu, translate_module
 from translators.triton.kernel_graph import kernel_graph
-from translators.triton.launches import Launch
+from translators.triton.launches import ConstantArgument, Launch
 from translators.verify.ladder import Settings
 from translators.verify.report import Rung
 
@@ -149,8 +149,9 @@ def _translated(
             translation = translate_for_tpu(
                 kernel, module, launch, "pallas", wishes.blocks, enlarge=enlarge
             )
-            fixed = wishes.blocks or translation.function.reblocked
-            return translation if fixed else generalized(translation)
+            constants = {each.name for each in launch.singles if isinstance(each, ConstantArgument)}
+            blocks = {name: n for name, n in wishes.blocks.items() if name not in constants}
+            return generalized(translation, blocks=blocks)
         except GraphError as error:
             if wishes.emit != AUTO:
                 raise

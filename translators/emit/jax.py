@@ -70,6 +70,7 @@ class JaxFunction:
       results: the array parameters whose new contents it gives, in order.
       wide: whether it needs 64-bit types, which JAX has to be told to enable.
       notes: what its owner should know.
+      sizes: those that it reads off its arguments, where it is not for the launch's alone.
       pallas: whether it is a kernel in Pallas; it then takes `interpret` too, as `pallas_call`.
       reblocked: whether it goes in blocks of another length than the kernel as it was launched, so
         that what is rounded or infinite meets in another order.
@@ -83,6 +84,7 @@ class JaxFunction:
     results: tuple[str, ...]
     wide: bool
     notes: tuple[Note, ...]
+    sizes: tuple[str, ...] = ()
     pallas: bool = False
     reblocked: bool = False
     blocks: tuple[BlockLength, ...] = ()

@@ -106,7 +106,9 @@ def blocked(resized: Resized, bounds: Mapping[str, Bounds]) -> Blocked | None:
             name: max(1, *(int(chosen[each] / slope) for each, slope in dimensions.items()))
             for name, dimensions in growing.items()
         }
-        return Lengths(blocks={**dict.fromkeys(usual, LARGEST), **chosen}, above=above)
+        return Lengths(
+            blocks={**dict.fromkeys(usual, LARGEST), **chosen, **resized.blocks}, above=above
+        )
 
     for _ in range(_HALVINGS):
         long = fixed(lengths)

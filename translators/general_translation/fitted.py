@@ -214,7 +214,7 @@ class Fitted:
         ).source()
         free = ", ".join(f"`{name}`" for name in self.bounds)
         notes = [*function.notes, Note(text=f"holds for other sizes too, of {free}")]
-        return replace(function, source=source, notes=tuple(notes))
+        return replace(function, source=source, notes=tuple(notes), sizes=tuple(self.bounds))
 
 
 def _literals(numbers: Sequence[tuple[Number, ...]]) -> list[int]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from translators.emit.emission import Note
@@ -23,7 +24,7 @@ from translators.general_translation.resized import (
 from translators.graph.graph import walk
 from translators.resize.choosing import Range, bounds_of, programs_alone
 from translators.resize.evidence import evidence
-from translators.resize.family import Family, block_sizes
+from translators.resize.family import block_sizes
 from translators.resize.reading import families
 from translators.translation import Target, Translation, translate_module
 from translators.triton.kernel_graph import kernel_graph
@@ -62,8 +63,22 @@ def translate_general(
     return generalized(translate_module(kernel_graph(kernel, launch), launch, emit), others)
 
 
-def generalized(translation: Translation, others: Sequence[Launch] = ()) -> Translation:
-    """The translation with a function that holds for launches of other sizes, where it can be."""
+def generalized(
+    translation: Translation,
+    others: Sequence[Launch] = (),
+    blocks: Mapping[str, int] = MappingProxyType({}),
+) -> Translation:
+    """The translation with a function that holds for launches of other sizes, where it can be.
+
+    Args:
+      translation: of one launch.
+      others: other launches by the same host code, from which is seen what depends on what.
+      blocks: how long blocks are that somebody asked for, by the name of the dimension.
+    """
+    if translation.emitted is not None:
+        module, launch = translation.emitted
+        inner = replace(translation, module=module, launch=launch, emitted=None)
+        return replace(translation, function=generalized(inner, (), blocks).function)
     ops = sum(1 for _ in walk(translation.module.kernel.body))
     most = min(_MOST_TRANSLATIONS, max(_FEWEST_TRANSLATIONS, _MOST_OPS // ops))
     if translation.function.pallas:
@@ -72,7 +87,7 @@ def generalized(translation: Translation, others: Sequence[Launch] = ()) -> Tran
     # What the function takes by name is data, and no size.
     data, launch = translation.function.scalars, translation.launch
     found = families(launch, others, data, evidence(translation.module, launch, data))
-    searches = [Search(translation, family, budget) for family in found]
+    searches = [Search(Resized(translation, family, budget, blocks)) for family in found]
     reasons: list[str] = []
     for attempt in _attempts(searches, budget, most):
         try:
@@ -97,10 +112,14 @@ def _attempts(
 
 
 class Search:
-    """Looks for the sizes of one family of launches that a function can read off its arguments."""
+    """Looks for the sizes of one family of launches that a function can read off its arguments.
 
-    def __init__(self, translation: Translation, family: Family, budget: Budget) -> None:
-        self._resized = Resized(translation, family, budget)
+    Args:
+      resized: the launches.
+    """
+
+    def __init__(self, resized: Resized) -> None:
+        self._resized = resized
         self._family = self._resized.family
         self._outcomes: dict[tuple[tuple[str, Range], ...], JaxFunction | UnlikeError] = {}
 
