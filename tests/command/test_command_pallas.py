@@ -59,7 +59,7 @@ def pallas_is(monkeypatch):
             asked.append(("jax", None))
             return real(module, launch)
 
-        def as_it_is(translation):
+        def as_it_is(translation, **_):
             return translation if translation.function.pallas else generalized(translation)
 
         def in_pallas(kernel, module, launch, emit, blocks, *, enlarge):
@@ -96,7 +96,9 @@ def line_of(kernels, text):
 def test_what_passes_stays_in_pallas(run, kernels, pallas_is):
     pallas_is(RIGHT)
     report, kernel, note = told(run(kernels, "--launch", ADD, "--format=json"))
-    assert (report["emit"], report["exit_status"], report["text"]) == ("auto", 0, RIGHT)
+    assert (report["emit"], report["exit_status"]) == ("auto", 0)
+    assert RIGHT.split("\n\n\n")[-1].strip() in report["text"]
+    assert "def vector_add_reference(x_ptr, y_ptr):" in report["text"]
     assert (kernel["status"], kernel["emitted"], note) == ("verified", "pallas", None)
     rungs = {each["name"]: each for each in kernel["verification"]["rungs"]}
     assert rungs["Pallas against the evaluator"]["status"] == "passed"

@@ -154,9 +154,11 @@ def _one_python_file(parts: Sequence[Part]) -> str:
             else:
                 statements[key] = segment
     kernels = dict.fromkeys(f"`{part.translation.launch.kernel.function}`" for part in parts)
-    title = f'"""Translated from Triton: {", ".join(kernels)}."""'
+    listed = ", ".join(kernels)
+    single = len(kernels) == 1
+    title = f"{listed}, translated from Triton" if single else f"Translated from Triton: {listed}"
     ordered = sorted(imports, key=lambda line: (line.startswith("from"), line))
-    head = "\n".join([title, "", *ordered])
+    head = "\n".join([f'"""{title}."""', "", *ordered])
     return "\n\n\n".join([head, *statements.values()]) + "\n"
 
 

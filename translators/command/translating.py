@@ -3,6 +3,7 @@
 import linecache
 from collections.abc import Sequence
 
+from translators.command.assembling import File, assembled
 from translators.command.launching import Task
 from translators.command.outcome import KernelOutcome, Problem, Status
 from translators.command.trying import (
@@ -36,7 +37,8 @@ def translate_all(tasks: Sequence[Task], wishes: Wishes) -> tuple[tuple[KernelOu
     taken: set[str] = set()
     tried = [try_task(task, wishes, taken) for task in tasks]
     if wishes.verify is None:
-        return tuple(_outcome(each, wishes) for each in tried), text_of(tried, wishes.emit)
+        file = assembled(tried, [None] * len(tried), wishes)
+        return tuple(_outcome(each, wishes) for each in tried), file.text
     reports: dict[int, Report | None] = {}
     with all_workers() as workers:
         verifier = Verifier(wishes, wishes.verify, workers)
@@ -49,8 +51,22 @@ def translate_all(tasks: Sequence[Task], wishes: Wishes) -> tuple[tuple[KernelOu
                 if rung is not None:
                     tried[index] = otherwise(tried[index], rung, wishes, taken)
                     pending.append(index)
-    outcomes = tuple(_outcome(each, wishes, reports[index]) for index, each in enumerate(tried))
-    return outcomes, text_of(tried, wishes.emit)
+    text = text_of(tried, wishes.emit)
+    found = [reports[index] for index in range(len(tried))]
+    if all(_outcome(each, wishes, report).good for each, report in zip(tried, found, strict=True)):
+        file = assembled(tried, found, wishes)
+        text = file.text
+        found = [_with_joined(*each, file, wishes) for each in zip(tried, found, strict=True)]
+    outcomes = [_outcome(each, wishes, report) for each, report in zip(tried, found, strict=True)]
+    return tuple(outcomes), text
+
+
+def _with_joined(tried: Tried, report: Report | None, file: File, wishes: Wishes) -> Report | None:
+    """The report of a forward kernel with what is known of its gradient."""
+    forward = tried.task.launch.kernel.function != wishes.backward
+    if report is None or file.joined is None or not forward:
+        return report
+    return report.with_rungs(file.joined)
 
 
 def _check_backward(tasks: Sequence[Task], backward: str) -> None:

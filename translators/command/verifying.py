@@ -6,6 +6,7 @@ from dataclasses import replace
 from translators.command.emitting import Part, emitted_part, join
 from translators.command.launching import Task
 from translators.command.trying import AUTO, Tried, Wishes
+from translators.emit.jax import JaxFunction
 from translators.translation import Target, load, translate, translate_module
 from translators.triton.kernel_graph import kernel_graph
 from translators.triton.launches import ConstantArgument, Launch
@@ -101,9 +102,13 @@ class Verifier:
 
     def _gradient(self, all_tried: Sequence[Tried], task: Task, part: Part) -> Rung:
         # JAX differentiates its own functions only, whatever else they were emitted as.
-        subject = _subject(task, part, Emitted(signature=part.function, call=load(part.function)))
+        own = part.function
         if task.launch.kernel.function != self._wishes.backward:
-            return climb_gradient(subject, self._settings)
+            if self._wishes.backward is None:
+                return climb_gradient(_subject(task, part, _callable(own)), self._settings)
+            # What the backward kernel is compared with, and what that is compared with.
+            rung = climb_gradient(_subject(task, part, _callable(_in_jax(part))), self._settings)
+            return replace(rung, reason=f"{rung.reason}, in JAX") if own.pallas else rung
         forward = next(
             each for each in all_tried if each.task.launch.kernel.function != self._wishes.backward
         )
@@ -111,12 +116,8 @@ class Verifier:
             return Rung(
                 name=BACKWARD, status=Status.SKIPPED, reason="the forward kernel is refused"
             )
-        function = forward.part.function
-        if function.pallas:
-            translation = forward.part.translation
-            function = translate_module(translation.module, translation.launch).function
-        emitted = Emitted(signature=function, call=load(function))
-        forward_subject = _subject(forward.task, forward.part, emitted)
+        subject = _subject(task, part, _callable(own))
+        forward_subject = _subject(forward.task, forward.part, _callable(_in_jax(forward.part)))
         return climb_backward(forward_subject, subject, settings=self._settings)
 
 
@@ -124,6 +125,17 @@ def text_of(tried: Sequence[Tried], emit: str) -> str:
     """The text emitted for all launches that have one."""
     parts = [each.part for each in tried if each.part is not None]
     return join(emit, parts) if parts else ""
+
+
+def _in_jax(part: Part) -> JaxFunction:
+    """The function that JAX can differentiate: the one that is emitted, or JAX for its launch."""
+    if not part.function.pallas:
+        return part.function
+    return translate_module(part.translation.module, part.translation.launch).function
+
+
+def _callable(function: JaxFunction) -> Emitted:
+    return Emitted(signature=function, call=load(function))
 
 
 def _subject(task: Task, part: Part, emitted: Emitted) -> Subject:

@@ -140,10 +140,20 @@ def _compared(
     with HostCode(None, "the backward function fails"):
         results = call(backward.emitted, passed, {})
     found = dict(zip(backward.emitted.signature.results, results, strict=True))
-    return _judged(found, wanted, names)
+    return judged(found, wanted, names)
 
 
-def _judged(found: Mapping[str, Array], wanted: Mapping[str, Array], names: BackwardNames) -> Rung:
+def judged(found: Mapping[str, Array], wanted: Mapping[str, Array], names: BackwardNames) -> Rung:
+    """Compares gradients.
+
+    Args:
+      found: those of the backward kernel, by its results.
+      wanted: those of JAX, by the forward kernel's parameters.
+      names: which of these belong together.
+
+    Raises:
+      VerificationError: two that do have different shapes.
+    """
     worst = 0.0
     for name, parameter in names.gradients.items():
         left, right = found[name].astype(np.float64), wanted[parameter].astype(np.float64)

@@ -8,10 +8,12 @@ import numpy as np
 from translators.graph.errors import EvaluationError, GraphError
 from translators.graph.graph import Module
 from translators.verify.backward import BACKWARD, BackwardNames, backward_rung
+from translators.verify.emitted import Emitted
 from translators.verify.errors import TooSlowError, VerificationError
 from translators.verify.evaluation import Clock
 from translators.verify.gradients import GRADIENTS, gradient_rung
 from translators.verify.inputs import Source, Trial, trials
+from translators.verify.joined import JOINED, joined_rung
 from translators.verify.judging import Judge
 from translators.verify.memory import Layout, lay_out
 from translators.verify.order import order_dependence, reversed_order
@@ -133,6 +135,28 @@ def climb_backward(
     except (EvaluationError, VerificationError) as error:
         return Rung(name=BACKWARD, status=Status.SKIPPED, reason=error.message)
     return backward_rung(forward, backward, ascent.trials[0].case, ascent.rng, names)
+
+
+def climb_joined(
+    forward: Subject,
+    joined: Emitted,
+    names: BackwardNames,
+    settings: Settings | None = None,
+) -> Rung:
+    """Compares the gradient of a function that is made of two kernels with `jax.vjp`.
+
+    Args:
+      forward: the forward kernel's launch, with a function that JAX differentiates.
+      joined: the function that is made of both kernels.
+      names: what the backward kernel's parameters are.
+      settings: how.
+    """
+    settings = replace(settings or Settings(), inputs=1)
+    try:
+        ascent = _prepared(forward, settings)
+    except (EvaluationError, VerificationError) as error:
+        return Rung(name=JOINED, status=Status.SKIPPED, reason=error.message)
+    return joined_rung(forward, joined, ascent.trials[0].case, ascent.rng, names)
 
 
 def _prepared(subject: Subject, settings: Settings) -> Ascent:

@@ -8,9 +8,11 @@ SIGNUM 1995). Functions are rounded once from `f32`, products plus a third once 
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from translators.emit.emission import UnsupportedError
+from translators.emit.pallas.elements.checking import verify_complete
 from translators.emit.pallas.elements.held_types import held_type, is_absent, is_narrow
 from translators.emit.pallas.elements.rules import apply
 from translators.emit.pallas.elements.site import Forms, Site
@@ -27,7 +29,6 @@ from translators.graph.graph import (
     walk,
 )
 from translators.graph.types import F16, I1, I32, ElementType, Type, element_of, with_element
-from translators.graph.verifier import verify
 
 _LOOPS = ("scf.for", "scf.while")
 # Combinations of truth values that are known as such.
@@ -50,17 +51,13 @@ def held(module: Module, unread: frozenset[Op] = frozenset()) -> Module:
     if not any(_changes(each) for each in module.functions.values()):
         return module
     functions = [_held(module.kernel, unread)]
-    complete = True
     for each in module.functions.values():
         if each is module.kernel:
             continue
-        try:
+        with suppress(UnsupportedError):
             functions.append(_held(each, frozenset()))
-        except UnsupportedError:
-            complete = False
     made = make_module(functions, module.entry)
-    if complete:
-        verify(made)
+    verify_complete(made)
     return made
 
 

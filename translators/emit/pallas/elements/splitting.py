@@ -6,14 +6,17 @@ Arrays of 64-bit integers are two arrays of words, of which the upper one may ne
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
 from translators.access.analysis import Analysis
 from translators.access.states import Integer
+from translators.emit.emission import UnsupportedError
 from translators.emit.narrowing import narrowed
 from translators.emit.pallas.elements import words as arithmetic
+from translators.emit.pallas.elements.checking import verify_complete
 from translators.emit.pallas.elements.conversions import from_words, to_words
 from translators.emit.pallas.elements.place import Place
 from translators.emit.pallas.elements.words import Words, word_types
@@ -38,7 +41,6 @@ from translators.graph.types import (
     element_of,
     with_element,
 )
-from translators.graph.verifier import verify
 
 _POINTER_TO_WIDE = PointerType(I64)
 _POINTER_TO_WORD = PointerType(I32)
@@ -87,6 +89,8 @@ class Split:
 def split(module: Module, analysis: Analysis, given: Mapping[int, int]) -> Split | None:
     """The kernel without integers of 64 bits that need more than 32; `None` if there are none.
 
+    Functions whose bodies have no such form are left out.
+
     Args:
       module: the kernel, and what it calls.
       analysis: its accesses.
@@ -117,11 +121,12 @@ def split(module: Module, analysis: Analysis, given: Mapping[int, int]) -> Split
     copier.copy(kernel.body, body)
     hints = (*kernel.hints, *(MappingProxyType({}) for _ in uppers)) if kernel.hints else ()
     functions = [replace(kernel, body=body, hints=hints)]
-    functions += [
-        _in_words(each, analysis) for each in module.functions.values() if each is not kernel
-    ]
+    for each in module.functions.values():
+        if each is not kernel:
+            with suppress(UnsupportedError):
+                functions.append(_in_words(each, analysis))
     made = make_module(functions, module.entry)
-    verify(made)
+    verify_complete(made)
     return Split(
         module=made, uppers={index: place for place, index in enumerate(uppers, len(names))}
     )
