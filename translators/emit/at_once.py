@@ -14,7 +14,7 @@ from translators.emit.carried import (
     returns_inside,
     stores,
 )
-from translators.emit.emission import Emission, Enter, RetryError, Steps
+from translators.emit.emission import Emission, Enter, RetryError, Steps, UnsupportedError
 from translators.emit.products import added, product
 from translators.emit.reductions import greatest
 from translators.emit.statements import Statement
@@ -111,8 +111,8 @@ def at_once(
         return False
     if not carried and not stores(region):
         return False
-    if e.blocked and not any(each.name == "tt.dot" for each in walk(region)):
-        # Blocks are read where they are used; only products want them whole.
+    if e.blocked and not stores(region) and not any(op.name == "tt.dot" for op in walk(region)):
+        # Blocks are read where they are used; only products and rows to write want them whole.
         return False
     saved = e.buffers.snapshot()
     results: dict[int, Term] = {}
@@ -132,6 +132,11 @@ def at_once(
     except RetryError:
         e.buffers.restore(saved)
         return False
+    except UnsupportedError:
+        if not e.blocked:
+            raise
+        e.buffers.restore(saved)
+        return False  # one iteration may go to a block where all of them do not
     e.writer.extend(block)
     for index, term in results.items():
         e.put(op.results[index], term)

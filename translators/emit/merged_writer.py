@@ -12,19 +12,19 @@ from translators.graph.types import I32, IntType, TensorType, Type, element_of, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """A tensor that holds the position in the array: `block * B + lane`, times a number.
+    """A tensor that holds positions in an array: `block * B + lane`, times a number, from a start.
 
     Attributes:
       value: the tensor, of rank 1.
       digit: the coordinate of the program that counts the blocks.
       scale: the number.
-      offset: what is added.
+      start: where the first block begins, in terms of other coordinates.
     """
 
     value: Value
     digit: Digit
     scale: int
-    offset: int
+    start: Affine
 
 
 class MergedWriter(Copier):
@@ -66,7 +66,7 @@ class MergedWriter(Copier):
             if value in self._roots:
                 self.values[value] = self._range(self._roots[value], region)
             elif value in self._expressions:
-                self.values[value] = self._scalar(value, self._expressions[value], region)
+                self.values[value] = self._restated(value, region)
         return op in self._live
 
     def type_of(self, value: Value) -> Type:
@@ -99,17 +99,20 @@ class MergedWriter(Copier):
             first = _append(region, "arith.muli", (first, by), element, value)
             first = _append(region, "tt.splat", (first,), type_, value)
             made = _append(region, "arith.addi", (made, first), type_, value)
-        for name, number, neutral in (
-            ("arith.muli", root.scale, 1),
-            ("arith.addi", root.offset, 0),
-        ):
-            if number != neutral:
-                constant = _append(region, "arith.constant", (), type_, value, value=number)
-                made = _append(region, name, (made, constant), type_, value)
-        return made
+        if root.scale != 1:
+            by = _append(region, "arith.constant", (), type_, value, value=root.scale)
+            made = _append(region, "arith.muli", (made, by), type_, value)
+        if root.start.value == 0:
+            return made
+        first = self._scalar(value, element, root.start, region)
+        first = _append(region, "tt.splat", (first,), type_, value)
+        return _append(region, "arith.addi", (made, first), type_, value)
 
-    def _scalar(self, value: Value, expression: Affine, region: Region) -> Value:
-        type_ = value.type
+    def _restated(self, value: Value, region: Region) -> Value:
+        assert isinstance(value.type, IntType)
+        return self._scalar(value, value.type, self._expressions[value], region)
+
+    def _scalar(self, value: Value, type_: IntType, expression: Affine, region: Region) -> Value:
         made = _append(region, "arith.constant", (), type_, value, value=expression.offset)
         for variable, factor in expression.terms:
             assert isinstance(variable, Digit)

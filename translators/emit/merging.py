@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from translators.access.analysis import Access, Analysis
 from translators.access.delinearize import Position
-from translators.access.expression import Affine, Digit, Lane, leaves
+from translators.access.expression import Affine, Digit, Lane, leaves, total
 from translators.access.states import Integer
 from translators.emit.classes import Classes, Place, classes_of
 from translators.emit.merged_writer import MergedWriter, Root
@@ -114,17 +114,20 @@ def _root(value: Value, analysis: Analysis) -> Root | None:
     shape = shape_of(value.type)
     if len(shape) != 1 or not isinstance(state, Integer) or state.assumptions:
         return None
-    lane, digit = None, None
-    for variable, factor in state.expression.terms:
-        if isinstance(variable, Lane) and lane is None:
-            lane = factor
-        elif isinstance(variable, Digit) and digit is None:
-            digit = (variable, factor)
-        else:
-            return None
-    if lane is None or digit is None or lane <= 0 or digit[1] != lane * shape[0]:
+    lanes = [each for each in state.expression.terms if isinstance(each[0], Lane)]
+    if len(lanes) != 1 or lanes[0][1] <= 0:
         return None
-    return Root(value=value, digit=digit[0], scale=lane, offset=state.expression.offset)
+    scale = lanes[0][1]
+    digits = {each: by for each, by in state.expression.terms if isinstance(each, Digit)}
+    if len(digits) + 1 != len(state.expression.terms):
+        return None
+    counting = [each for each, by in digits.items() if by == scale * shape[0]]
+    if len(counting) != 1:
+        return None
+    digit = counting[0]
+    rest = total((each, by) for each, by in digits.items() if each is not digit)
+    start = rest.plus(state.expression.offset)
+    return Root(value=value, digit=digit, scale=scale, start=start)
 
 
 def _mergeable(kernel: Function, classes: Classes, roots: list[Root]) -> list[Digit]:
@@ -136,6 +139,7 @@ def _mergeable(kernel: Function, classes: Classes, roots: list[Root]) -> list[Di
         place = classes.of((root.value, 0))
         owners.setdefault(place, set()).add(root.digit)
         lengths.setdefault(root.digit, set()).update(shape_of(root.value.type))
+        spoilt.update(each for each in leaves(root.start) if isinstance(each, Digit))
         if not classes.is_free(place):
             spoilt.add(root.digit)
     for digits in owners.values():

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from translators.access.expression import Affine, Iteration, Symbol, Variable, leaves
 from translators.access.states import Pointer
@@ -30,6 +31,10 @@ _KEEPING_ZERO = frozenset(
         *("tt.fp_to_fp", "arith.negf"),
     )
 )
+
+
+class TooLargeError(UnsupportedError):
+    """A step has more to do than there is room for: one of fewer programs may not."""
 
 
 class CoarserError(Exception):
@@ -57,6 +62,23 @@ def _lengths(one: Window, other: Window) -> dict[int, int]:
     return {place: max(reach(each) for each in pair) for place, pair in unlike or pairs}
 
 
+def _overlapping(one: Window, other: Window) -> dict[int, int]:
+    """For the dimensions of which two windows have all, one more than the other, the more.
+
+    Empty where the windows differ in anything else: they are two blocks.
+    """
+    if one.buffer != other.buffer or one.layout != other.layout or one.scalars != other.scalars:
+        return {}
+    found: dict[int, int] = {}
+    for cut, rival in zip(one.dimensions, other.dimensions, strict=True):
+        if cut.place != rival.place and not (cut.is_whole and rival.is_whole):
+            return {}
+    for place, pair in enumerate(zip(one.spans, other.spans, strict=True)):
+        if reach(pair[0]) != reach(pair[1]):
+            found[place] = max(map(reach, pair))
+    return found
+
+
 @dataclass(slots=True)
 class StepEmission(Emission):
     """An emission of what one step of the grid does.
@@ -71,6 +93,7 @@ class StepEmission(Emission):
       windows: what the step reads of the arrays, in the order in which it was asked for.
       outputs: the windows that are written, by buffer.
       kept: the buffers whose windows begin as what was there before.
+      covered: for each buffer the places of its window that are written in any case.
       begun: the buffers that something has been written to.
       changing: the numbers of the arguments that are written through.
       uncertain: the ops in loops that may have no iteration.
@@ -87,6 +110,7 @@ class StepEmission(Emission):
     windows: dict[object, Window] = field(default_factory=dict)
     outputs: dict[int, Window] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)
+    covered: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
     begun: set[int] = field(default_factory=set)
     changing: frozenset[int] = frozenset()
     uncertain: frozenset[Op] = frozenset()
@@ -204,9 +228,18 @@ class StepEmission(Emission):
         return bool(np.array_equal(np.unique(places), np.arange(size)))
 
     def window(self, wanted: Window) -> Window:
-        """The window for reading, with a name."""
+        """The window for reading, with a name.
+
+        Raises:
+          CoarserError: another one differs in how far it reaches over the end alone.
+        """
         found = self.windows.get(wanted.place)
         if found is None:
+            for other in self.windows.values():
+                unlike = _overlapping(wanted, other)
+                known = self.whole.get(wanted.buffer, {})
+                if any(known.get(place, 0) < length for place, length in unlike.items()):
+                    raise CoarserError(wanted.buffer, unlike)
             wanted.reference = self._reference(wanted.buffer, "ref")
             found = self.windows[wanted.place] = wanted
         return found
@@ -246,6 +279,24 @@ class StepEmission(Emission):
         """Says that the window begins as what was there before."""
         self.initial(window)
         self.kept.add(window.buffer)
+
+    def covers(self, window: Window, extents: tuple[int, ...], written: Sequence[slice]) -> None:
+        """Says that a part of a window is written in any case.
+
+        Args:
+          window: the window.
+          extents: how much of it lies in the array.
+          written: the part.
+        """
+        covered = self.covered.setdefault(window.buffer, np.zeros(extents, np.bool_))
+        covered[tuple(written)] = True
+
+    def keep_what_is_left(self) -> None:
+        """Says of windows with places that may not be written that they begin as they were."""
+        for buffer, window in self.outputs.items():
+            covered = self.covered.get(buffer)
+            if covered is not None and not covered.all():
+                self.keeps(window)
 
     def _reference(self, buffer: int, ending: str) -> str:
         """A name that stays taken, also where it is given within an attempt that is dropped."""

@@ -67,14 +67,25 @@ def folded(module: Module) -> Module | None:
 
 
 def has_rows(analysis: Analysis) -> bool:
-    """Whether every array that a folded kernel goes through is so many whole rows."""
-    return all(
-        dimension.size % LANES == 0
-        for access in analysis.accesses
-        if isinstance(access.position, Position)
-        for dimension in access.position.dimensions
-        if any(isinstance(each, Lane) for each in leaves(dimension.index))
-    )
+    """Whether every array that a folded kernel goes through is so many whole rows, and no more.
+
+    Rows of an array of several dimensions are wide enough as they are, and seeing each as a matrix
+    would need a copy.
+    """
+    for access in analysis.accesses:
+        if not isinstance(access.position, Position):
+            continue
+        dimensions = access.position.dimensions
+        along = [
+            each
+            for each in dimensions
+            if any(isinstance(variable, Lane) for variable in leaves(each.index))
+        ]
+        if any(each.size % LANES for each in along):
+            return False
+        if along and any(each.size > 1 for each in dimensions if each not in along):
+            return False
+    return True
 
 
 def _values(body: Region) -> Iterable[Value]:

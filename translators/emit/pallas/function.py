@@ -28,7 +28,7 @@ from translators.emit.pallas import calling, computing, described, functions, re
 from translators.emit.pallas.closed import needless_bounds
 from translators.emit.pallas.elements import rounding
 from translators.emit.pallas.elements.carriers import IN_WORDS, OF_FLOAT16, Carriers, array_of
-from translators.emit.pallas.emission import CoarserError, StepEmission
+from translators.emit.pallas.emission import CoarserError, StepEmission, TooLargeError
 from translators.emit.pallas.layout import joined
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
@@ -71,10 +71,6 @@ _LIMIT = 60 << 20
 # Elements of a value of many iterations.
 _LARGEST = 1 << 20
 _INTERPRET = "interpret: as `pl.pallas_call` takes it; not at all by default."
-
-
-class TooLargeError(UnsupportedError):
-    """A step needs more vector memory than there is."""
 
 
 def emit_pallas(
@@ -160,6 +156,7 @@ class _Maker:
             for index, fact in enumerate(self._facts):
                 self._enter(index, fact)
             run(e, kernel.body)
+            e.keep_what_is_left()
         self._writer.location = None
         self._drop_unread(block)
         self._check_memory()

@@ -14,8 +14,9 @@ from translators.emit.merging import merge_programs
 from translators.emit.ordering import why_ordered
 from translators.emit.pallas.blocks import Room, chooser
 from translators.emit.pallas.elements.legal import legal
+from translators.emit.pallas.emission import TooLargeError
 from translators.emit.pallas.folding import folded, has_rows
-from translators.emit.pallas.function import TooLargeError, emit_pallas
+from translators.emit.pallas.function import emit_pallas
 from translators.emit.pallas.lengths import Lengths
 from translators.emit.pallas.plan import plan_of
 from translators.emit.pallas.remainders import without_remainders

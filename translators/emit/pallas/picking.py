@@ -10,7 +10,7 @@ from math import prod
 from translators.access.delinearize import Position
 from translators.access.expression import Affine, constant
 from translators.emit.affine import affine_term
-from translators.emit.pallas.emission import StepEmission
+from translators.emit.pallas.emission import StepEmission, TooLargeError
 from translators.emit.terms import PointerTerm, Term, common_batch, dtype
 from translators.emit.terms import constant as number
 from translators.emit.tiling import Digit, Span, span_of
@@ -38,9 +38,12 @@ class Pick:
 
 
 def pick_of(e: StepEmission, op: Op, pointer: PointerTerm, shape: tuple[int, ...]) -> Pick | None:
-    """The access as a pick along one dimension; `None` where it is none, or compares too much.
+    """The access as a pick along one dimension; `None` where it is none.
 
     Where all dimensions count, and the access is of a single element, it picks along the last.
+
+    Raises:
+      TooLargeError: it compares too much.
     """
     access = e.accesses.get(op)
     if access is None or not isinstance(access.position, Position) or pointer.alternatives:
@@ -67,12 +70,16 @@ def pick_of(e: StepEmission, op: Op, pointer: PointerTerm, shape: tuple[int, ...
     )
     wider = (*shape, dimension.size)
     rows = prod(axis.extent for axis in e.axes)
-    if prod(wider) * rows > _MOST:
-        return None
     found = tuple(span for span in spans if span is not None)
     taken = [(digit.axis, digit.unit) for span in found for digit in span.digits]
     if len(set(taken)) != len(taken):
         return None
+    if prod(wider) * rows > _MOST:
+        raise TooLargeError(
+            f"`{op.name}` compares {prod(wider) * rows} positions with those that it goes to in "
+            f"`{state.fact.name}`",
+            op.location,
+        )
     return Pick(spans=found, shape=wider, index=dimension.index)
 
 

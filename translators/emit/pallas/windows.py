@@ -52,6 +52,11 @@ class Cut:
         """Equal for dimensions that are one, wherever in it an access begins."""
         return (self.block, self.index, self.seen)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the window has all of the dimension."""
+        return self.seen and self.block >= self.size and self.index == constant(0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:

@@ -153,8 +153,10 @@ def _write(
     local = local_spans(seen)
     index, left, whole = index_of(e, local)
     reference = f"{window.reference}[{'...' if whole else ', '.join(index)}]"
-    if condition is not None or op in e.uncertain or not _covers(window, local):
+    if condition is not None or op in e.uncertain or any(each.start.terms for each in local):
         e.keeps(window)
+    else:
+        e.covers(window, _extents(window, local), [_slice(each) for each in local])
     # What is there may be what a step before wrote.
     e.begun.add(buffer)
     value = e.lifted(_as_held(e, value, window), shape)
@@ -203,15 +205,14 @@ def _write_number(
     e.begun.add(buffer)
 
 
-def _covers(window: Window, local: Sequence[Span]) -> bool:
-    """Whether a write goes to every place of the window that lies in the array."""
+def _extents(window: Window, local: Sequence[Span]) -> tuple[int, ...]:
+    """How much of each dimension of a window lies in the array."""
     seen = [each for each in window.dimensions if each.seen]
-    return all(
-        not span.start.terms
-        and span.start.offset == 0
-        and span.length >= min(span.dimension.size, cut.size)
-        for span, cut in zip(local, seen, strict=True)
-    )
+    return tuple(min(span.dimension.size, cut.size) for span, cut in zip(local, seen, strict=True))
+
+
+def _slice(span: Span) -> slice:
+    return slice(span.start.offset, span.start.offset + span.length)
 
 
 def _as_held(e: StepEmission, value: Term, window: Window) -> Term:
