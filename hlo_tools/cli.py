@@ -15,7 +15,6 @@ from hlo_tools import __version__
 from hlo_tools.console import (
     complain,
     option_once,
-    report_bug,
     report_failure,
     report_interrupt,
     write_stdout,
@@ -23,14 +22,13 @@ from hlo_tools.console import (
 from hlo_tools.report.names import FORMATS, READABLE_FORMATS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hlo_tools.destinations import Destination
-    from hlo_tools.findings import Outcome, Problem
+    from hlo_tools.errors import InputError
+    from hlo_tools.findings import Outcome
     from hlo_tools.progress import Progress
+    from hlo_tools.run import Subject
     from hlo_tools.settings import Overrides, Settings
     from hlo_tools.source import SourceTree
-    from passes.runner import ModuleResult
 
 _NAME = "hlo-lint"
 _DEFAULT_WIDTH = 100
@@ -93,6 +91,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @option_once(
     "--config", metavar="FILE", help="Configuration (default: the nearest pyproject.toml)."
 )
+@click.option(
+    "--aot",
+    "functions",
+    multiple=True,
+    metavar="FUNCTION",
+    help="Compile `pkg.module:function` or `file.py:function` for --topology and lint that; may be "
+    "repeated.",
+)
+@click.option(
+    "--topology",
+    "topologies",
+    multiple=True,
+    metavar="NAME",
+    help="With --aot: the TPUs to compile for, for example v5e:4x4; may be repeated.",
+)
+@option_once(
+    "--args",
+    "example",
+    metavar="FUNCTION",
+    help="With --aot: the function that returns the example arguments (default: "
+    "`hlo_lint_example` in the same file).",
+)
+@option_once("--keep", metavar="DIR", help="With --aot: leave the dumps in DIR.")
 @option_once("--explain", metavar="RULE", help="Print what a rule is about, and exit.")
 @click.option("--list-rules", is_flag=True, help="Print all rules, and exit.")
 @click.option("--statistics", is_flag=True, help="Add counts and seconds per rule.")
@@ -110,18 +131,39 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     """Finds what is slow in compiled XLA programs, and where in your source it comes from.
 
     PATH is an HLO dump (text or .hlo.pb, also gzipped), a directory of them, or `-`.
+
+    With --aot there is no PATH: FUNCTION is imported and compiled for TPUs that need not be there.
+    Its example arguments are what another function returns: a tuple of those by position, a dict
+    of those by name, or a functools.partial of the function to compile with all of them. That
+    function may take one argument, the list of the devices of the topology, to make a mesh of and
+    shard the arguments over; jax.ShapeDtypeStruct stands for an array.
     """
     if options["explain"] or options["list_rules"]:
         if options["explain"] and options["list_rules"]:
             raise click.UsageError("`--explain` and `--list-rules` exclude each other")
-        if paths:
-            raise click.UsageError("`--explain` and `--list-rules` take no PATH")
+        if paths or options["functions"]:
+            raise click.UsageError("`--explain` and `--list-rules` take no PATH and no `--aot`")
         return _explain(options["explain"]) if options["explain"] else _list_rules()
-    if not paths:
-        raise click.UsageError("no PATH is given")
+    _check_aot(paths, options)
     if options["baseline"] and options["write_baseline"]:
         raise click.UsageError("`--baseline` and `--write-baseline` exclude each other")
     return _lint(paths, options)
+
+
+def _check_aot(paths: Sequence[str], options: dict[str, Any]) -> None:
+    if not options["functions"]:
+        for name in ("topologies", "example", "keep"):
+            if options[name]:
+                option = {"topologies": "topology", "example": "args"}.get(name, name)
+                raise click.UsageError(f"`--{option}` goes with `--aot` only")
+        if not paths:
+            raise click.UsageError("no PATH is given")
+    elif paths:
+        raise click.UsageError("`--aot` takes no PATH")
+    elif not options["topologies"]:
+        raise click.UsageError("`--aot` needs a TPU to compile for, as `--topology v5e:2x2`")
+    elif options["chip"]:
+        raise click.UsageError("`--aot` and `--chip` exclude each other: the topology tells")
 
 
 def _explain(rule: str) -> int:
@@ -151,6 +193,7 @@ def _lint(paths: Sequence[str], options: dict[str, Any]) -> int:
     from hlo_tools.hardware import chip
     from hlo_tools.progress import Progress
     from hlo_tools.report.view import exit_status
+    from hlo_tools.run import lint_subjects
     from hlo_tools.settings import load_settings
     from hlo_tools.source import SourceTree
     from passes.catalog import BY_NAME
@@ -167,7 +210,13 @@ def _lint(paths: Sequence[str], options: dict[str, Any]) -> int:
     tree = SourceTree.open(settings.source_root)
     progress = Progress()
     try:
-        outcome = _analyse(paths, settings, tree, new_baseline, progress)
+        outcome = lint_subjects(
+            _subjects(paths, options, progress),
+            settings,
+            tree,
+            progress=progress,
+            new_baseline=new_baseline,
+        )
         progress.update("writing reports")
     finally:
         progress.clear()
@@ -179,6 +228,33 @@ def _lint(paths: Sequence[str], options: dict[str, Any]) -> int:
         for phase, seconds in phases:
             click.echo(f"{seconds:9.3f} s  {phase}", err=True)
     return exit_status(outcome, settings.fail_on)
+
+
+def _subjects(
+    paths: Sequence[str], options: dict[str, Any], progress: "Progress"
+) -> "Iterator[Subject | InputError]":
+    """What the user names, ready to be linted."""
+    if not options["functions"]:
+        from hlo_tools.run import read_subjects
+
+        progress.update("reading", paths[0])
+        return read_subjects(paths)
+    from pathlib import Path
+
+    from hlo_tools.aot.compiling import Compilation, require_compiler
+    from hlo_tools.aot.subjects import compiled_subjects
+    from hlo_tools.aot.targets import parse_target, parse_topology
+
+    topologies = dict.fromkeys(parse_topology(name) for name in options["topologies"])
+    targets = dict.fromkeys(parse_target(name, "--aot") for name in options["functions"])
+    require_compiler()
+    keep = Path(options["keep"]) if options["keep"] else None
+    compilations = [
+        Compilation(target=target, example=options["example"], topology=topology)
+        for target in targets
+        for topology in topologies
+    ]
+    return compiled_subjects(compilations, keep, progress)
 
 
 def _overrides(options: dict[str, Any]) -> "Overrides":
@@ -208,102 +284,6 @@ def _rule_list(option: str, values: Sequence[str]) -> tuple[str, ...] | None:
     if not names:
         raise click.UsageError(f"`{option}` names no rule")
     return names
-
-
-def _analyse(
-    paths: Sequence[str],
-    settings: "Settings",
-    tree: "SourceTree",
-    new_baseline: "Path | None",
-    progress: "Progress",
-) -> "Outcome":
-    """Reads, lints and applies what the user has silenced."""
-    from functools import partial
-
-    from hlo_tools.baseline import read_baseline, write_baseline
-    from hlo_tools.findings import Finding, ModuleSummary, Outcome, Problem, RuleInfo, Severity
-    from hlo_tools.settings import RuleNames
-    from hlo_tools.suppression import suppress
-    from passes.catalog import BY_NAME
-
-    baseline = None
-    if settings.baseline is not None and new_baseline is None:
-        baseline = read_baseline(settings.baseline)
-    modules: list[ModuleSummary] = []
-    findings: list[Finding] = []
-    problems: list[Problem] = []
-    timings: dict[str, float] = {}
-    for result in _results(paths, settings, problems, progress):
-        modules.append(result.summary)
-        findings += result.findings
-        problems += result.problems
-        for phase, seconds in result.timings:
-            timings[phase] = timings.get(phase, 0.0) + seconds
-    if not modules and not problems:
-        problems.append(Problem(message="there is no HLO module in the input"))
-
-    rules = RuleNames(BY_NAME.values())
-    silence = partial(
-        suppress,
-        findings,
-        rules=rules,
-        enabled=settings.enabled,
-        modules={module.name for module in modules},
-        tree=tree,
-        op_ignores=settings.op_ignores,
-    )
-    marked = silence(baseline=baseline)
-    if new_baseline is not None and not problems:
-        lowest = Severity.NOTE if settings.notes_shown else Severity.WARNING
-        left = [f for f in marked.findings if f.suppressed is None and f.severity >= lowest]
-        marked = silence(baseline=write_baseline(new_baseline, left))
-    return Outcome(
-        tool_version=__version__,
-        modules=tuple(modules),
-        findings=marked.findings,
-        problems=tuple(problems),
-        unused_suppressions=marked.unused,
-        rules=tuple(
-            RuleInfo(id=r.id, name=r.name, summary=r.summary, documentation=r.documentation)
-            for r in sorted(BY_NAME.values(), key=lambda rule: rule.id)
-        ),
-        timings=tuple(timings.items()),
-    )
-
-
-def _results(
-    paths: Sequence[str], settings: "Settings", problems: "list[Problem]", progress: "Progress"
-) -> "Iterator[ModuleResult]":
-    """Yields what each module of the input gave; one that cannot be linted is a problem."""
-    from dataclasses import replace
-
-    from hlo_tools.errors import InputError
-    from hlo_tools.findings import Problem
-    from hlo_tools.io import read_inputs
-    from passes.runner import lint_text
-
-    progress.update("reading", paths[0])
-    for item in read_inputs(paths):
-        try:
-            if isinstance(item, InputError):
-                raise item
-            progress.update("linting", item.path, len(item.text))
-            result = lint_text(
-                item.text, path=item.path, settings=settings, start_line=item.start_line
-            )
-            if item.truncated:
-                result = replace(result, summary=replace(result.summary, truncated=True))
-            yield result
-        except InputError as error:
-            problems.append(Problem(message=error.message, path=error.path, line=error.line))
-        except Exception as error:
-            # A bug that one module brings out must not keep the others from being reported.
-            progress.clear()
-            report_bug(error, _NAME)
-            message = f"internal error: {type(error).__name__}: {error}"
-            problems.append(Problem(message=message, path=item.path))
-        del item  # so that its text is gone while the next one is read
-        progress.update("reading")
 
 
 def _write_reports(

@@ -10,6 +10,7 @@ from passes import (
     loop_invariant_collective,
     missing_donation,
     mxu_underuse,
+    out_of_memory,
     padding_waste,
     sync_collective,
     uncombined_collectives,
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     uncombined_collectives.check,
     host_transfer.check,
     high_precision_dot.check,
+    out_of_memory.check,
 )
 """In the order of their ids."""
 

@@ -7,6 +7,7 @@ from hlo_tools.analysis.collectives import Collectives
 from hlo_tools.analysis.cost import CostModel
 from hlo_tools.analysis.execution import Execution
 from hlo_tools.analysis.liveness import Liveness
+from hlo_tools.analysis.memory_refusal import MemoryRefusal
 from hlo_tools.hardware import Chip
 from hlo_tools.hlo.module import Instruction, Module
 from hlo_tools.hlo.provenance import Provenance
@@ -23,6 +24,7 @@ class Facts:
       chip: the hardware whose figures price it; `None` where there are none.
       provenance: where instructions come from.
       floor: the share of a step, 0 to 1, below which nothing is worth a word.
+      refusal: what the compiler said, if the module does not fit into device memory.
     """
 
     def __init__(
@@ -33,12 +35,14 @@ class Facts:
         chip: Chip | None,
         provenance: Provenance,
         floor: float,
+        refusal: MemoryRefusal | None = None,
     ) -> None:
         self.module = module
         self.backend = backend
         self.chip = chip
         self.provenance = provenance
         self.floor = floor
+        self.refusal = refusal
         self.work = Work()
 
     @cached_property

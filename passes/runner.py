@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from hlo_tools.analysis.memory_refusal import MemoryRefusal
 from hlo_tools.findings import Finding, ModuleSummary, Problem
 from hlo_tools.hardware import chip as chip_by_name
 from hlo_tools.hardware import detect_backend, detect_chip
@@ -40,7 +41,14 @@ class ModuleResult:
     timings: tuple[tuple[str, float], ...]
 
 
-def lint_text(text: str, *, path: str, settings: Settings, start_line: int = 1) -> ModuleResult:
+def lint_text(
+    text: str,
+    *,
+    path: str,
+    settings: Settings,
+    start_line: int = 1,
+    refusal: MemoryRefusal | None = None,
+) -> ModuleResult:
     """Lints the text of one module.
 
     Args:
@@ -48,6 +56,7 @@ def lint_text(text: str, *, path: str, settings: Settings, start_line: int = 1) 
       path: where it came from, for the report.
       settings: what to run and how.
       start_line: 1-based line of the file at which `text` begins.
+      refusal: what the compiler said, if it ran out of device memory.
 
     Raises:
       ParseError: the text holds no computation.
@@ -59,13 +68,26 @@ def lint_text(text: str, *, path: str, settings: Settings, start_line: int = 1) 
     # The model is read-only from here on: the collector need not walk it again and again.
     gc.freeze()
     try:
-        return _lint(module, path=path, settings=settings, start_line=start_line, clock=clock)
+        return _lint(
+            module,
+            path=path,
+            settings=settings,
+            start_line=start_line,
+            refusal=refusal,
+            clock=clock,
+        )
     finally:
         gc.unfreeze()
 
 
 def _lint(
-    module: Module, *, path: str, settings: Settings, start_line: int, clock: "_Clock"
+    module: Module,
+    *,
+    path: str,
+    settings: Settings,
+    start_line: int,
+    refusal: MemoryRefusal | None,
+    clock: "_Clock",
 ) -> ModuleResult:
     backend = detect_backend(module)
     detected = detect_chip(module)
@@ -83,6 +105,7 @@ def _lint(
         chip=chip,
         provenance=provenance,
         floor=settings.min_saving * NEGLIGIBLE,
+        refusal=refusal,
     )
     # Of what is not compiled yet, neither the time nor the memory says anything.
     step_seconds = facts.cost.step_seconds if chip and facts.optimized else None

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import hlo_tools.run
 from hlo_tools import __version__
 from hlo_tools.cli import main
 from hlo_tools.errors import InputError
@@ -81,7 +82,9 @@ class Pipeline:
         for path in paths[len(self.unreadable) :]:
             yield Text(path=path, truncated=self.truncated)
 
-    def lint_text(self, text: str, *, path: str, settings: object, start_line: int) -> Result:
+    def lint_text(
+        self, text: str, *, path: str, settings: object, start_line: int, refusal: None
+    ) -> Result:
         self.lint()
         summary = ModuleSummary(
             path=path,
@@ -113,14 +116,16 @@ def pipeline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pipeline:
             "BY_ID": {rule.id: rule for rule in rules},
             "BY_NAME": {rule.name: rule for rule in rules},
         },
-        "passes.runner": {"lint_text": stand_in.lint_text},
-        "hlo_tools.io": {"read_inputs": stand_in.read_inputs},
+        "passes.runner": {"lint_text": stand_in.lint_text, "ModuleResult": Result},
+        "hlo_tools.io": {"read_inputs": stand_in.read_inputs, "ModuleText": Text},
         "hlo_tools.hardware": {"chip": known_chip},
     }
     for name, names in parts.items():
         module = ModuleType(name)
         vars(module).update(names)
         monkeypatch.setitem(sys.modules, name, module)
+    # Imported anew, with what stands in for the others; the real one comes back afterwards.
+    monkeypatch.delitem(sys.modules, hlo_tools.run.__name__)
     monkeypatch.chdir(tmp_path)
     return stand_in
 

@@ -57,6 +57,11 @@ _Next = Callable[[Instruction], Sequence[Instruction]]
 _Tells = Callable[[Instruction], object]
 
 
+def is_library_file(file: str) -> bool:
+    """Whether a file is nobody's own code, as far as its path alone tells."""
+    return bool(_LIBRARY.search(file.replace("\\", "/")))
+
+
 class Provenance:
     """Where the instructions of one module come from.
 
@@ -125,7 +130,7 @@ class Provenance:
         if known is None:
             path = file.replace("\\", "/")
             known = not any(glob.match(path) for glob in self._own) and (
-                bool(_LIBRARY.search(path)) or any(glob.match(path) for glob in self._libraries)
+                is_library_file(file) or any(glob.match(path) for glob in self._libraries)
             )
             self._is_library[file] = known
         return known

@@ -38,6 +38,10 @@ def test_planted_dumps_agree_with_memory_analysis() -> None:
     close, total = 0, 0
     for name, case in json.loads((PLANTED / "MANIFEST.json").read_text()).items():
         memory, found = case["memory"], liveness(read(PLANTED / case["file"]))
+        if memory is None:  # refused: the compiler tells the sum alone
+            needed = case["refusal"]["needed_bytes"]
+            assert abs(found.peak_bytes(HBM_SPACE) - needed) <= 0.05 * needed, name
+            continue
         # Scalars and the table of the result's addresses, up to 512 bytes each, do not count.
         assert 0 <= memory["argument_bytes"] - found.argument_bytes() <= 4096, name
         outputs = memory["output_bytes"] - memory["alias_bytes"]

@@ -3,6 +3,7 @@
 import gzip
 from pathlib import Path
 
+from hlo_tools.analysis.memory_refusal import MemoryRefusal
 from hlo_tools.settings import Settings
 from passes.catalog import BY_ID
 from passes.runner import ModuleResult, lint_text
@@ -21,6 +22,17 @@ def settings(*, chip: str | None = None, select: tuple[str, ...] = ()) -> Settin
     return Settings(select=select or tuple(sorted(BY_ID)), source_root=ROOT, chip=chip)
 
 
-def lint(text: str, *, chip: str | None = None, select: tuple[str, ...] = ()) -> ModuleResult:
+def lint(
+    text: str,
+    *,
+    chip: str | None = None,
+    select: tuple[str, ...] = (),
+    refusal: MemoryRefusal | None = None,
+) -> ModuleResult:
     """Lints a text with all rules, or those selected by id."""
-    return lint_text(text, path="dump.txt", settings=settings(chip=chip, select=select))
+    return lint_text(
+        text,
+        path="dump.txt",
+        settings=settings(chip=chip, select=select),
+        refusal=refusal,
+    )

@@ -26,7 +26,7 @@ def test_ids_and_names_are_unique_and_in_order() -> None:
     ids = [rule.id for rule in RULES]
     assert ids == sorted(set(ids))
     assert len(BY_ID) == len(BY_NAME) == len(RULES)
-    assert all(re.fullmatch(r"HLO[1-6]\d\d", rule.id) for rule in RULES)
+    assert all(re.fullmatch(r"HLO[1-7]\d\d", rule.id) for rule in RULES)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

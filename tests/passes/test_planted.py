@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from linting import ROOT, lint, read_dump
 
+from hlo_tools.analysis.memory_refusal import MemoryRefusal
 from hlo_tools.findings import Finding, Severity
 from passes.catalog import BY_ID
 from passes.runner import ModuleResult
@@ -24,7 +25,12 @@ def linted(case: str) -> ModuleResult:
     """What all rules say of a case's dump, on the chip that it was compiled for."""
     facts = CASES[case]
     chip = facts["topology"].partition(":")[0]
-    return lint(read_dump(PLANTED / facts["file"]), chip=chip)
+    refusal = facts.get("refusal")
+    return lint(
+        read_dump(PLANTED / facts["file"]),
+        chip=chip,
+        refusal=MemoryRefusal(**refusal) if refusal else None,
+    )
 
 
 def warnings_of(result: ModuleResult, rule: str) -> list[Finding]:

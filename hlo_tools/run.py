@@ -1,0 +1,150 @@
+"""One run: modules in, what is slow in them out, less what the user has silenced."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from hlo_tools import __version__
+from hlo_tools.analysis.memory_refusal import MemoryRefusal
+from hlo_tools.baseline import read_baseline, write_baseline
+from hlo_tools.console import report_bug
+from hlo_tools.errors import InputError
+from hlo_tools.findings import Finding, ModuleSummary, Outcome, Problem, RuleInfo, Severity
+from hlo_tools.io import ModuleText, read_inputs
+from hlo_tools.progress import Progress
+from hlo_tools.settings import RuleNames, Settings
+from hlo_tools.source import SourceTree
+from hlo_tools.suppression import suppress
+from passes.catalog import BY_NAME
+from passes.runner import ModuleResult, lint_text
+
+_NAME = "hlo-lint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A module to lint, and what is known of it beside its text.
+
+    Attributes:
+      module: its text.
+      chip: what it was compiled for, where that is known; else the settings or the text tell.
+      refusal: what the compiler said, if it ran out of device memory.
+    """
+
+    module: ModuleText
+    chip: str | None = None
+    refusal: MemoryRefusal | None = None
+
+
+def read_subjects(paths: Sequence[str]) -> Iterator[Subject | InputError]:
+    """Yields what lies at the paths, as `read_inputs` finds it."""
+    for item in read_inputs(paths):
+        yield item if isinstance(item, InputError) else Subject(module=item)
+        del item  # so that its text is gone while the next one is read
+
+
+def lint_subjects(
+    subjects: Iterable[Subject | InputError],
+    settings: Settings,
+    tree: SourceTree,
+    *,
+    progress: Progress,
+    new_baseline: Path | None = None,
+) -> Outcome:
+    """Lints modules and applies what the user has silenced.
+
+    Args:
+      subjects: modules, and errors of those that could not be had.
+      settings: what to run and how.
+      tree: the user's source.
+      progress: told what is being done.
+      new_baseline: a file to which the findings that are left go, as a baseline.
+
+    Raises:
+      SettingsError: the baseline cannot be read, or the chip of the settings is not known.
+      OSError: the baseline cannot be written.
+    """
+    baseline = None
+    if settings.baseline is not None and new_baseline is None:
+        baseline = read_baseline(settings.baseline)
+    modules: list[ModuleSummary] = []
+    findings: list[Finding] = []
+    problems: list[Problem] = []
+    timings: dict[str, float] = {}
+    for result in _results(subjects, settings, problems, progress):
+        modules.append(result.summary)
+        findings += result.findings
+        problems += result.problems
+        for phase, seconds in result.timings:
+            timings[phase] = timings.get(phase, 0.0) + seconds
+    if not modules and not problems:
+        problems.append(Problem(message="there is no HLO module in the input"))
+
+    silence = partial(
+        suppress,
+        findings,
+        rules=RuleNames(BY_NAME.values()),
+        enabled=settings.enabled,
+        modules={module.name for module in modules},
+        tree=tree,
+        op_ignores=settings.op_ignores,
+    )
+    marked = silence(baseline=baseline)
+    if new_baseline is not None and not problems:
+        lowest = Severity.NOTE if settings.notes_shown else Severity.WARNING
+        left = [f for f in marked.findings if f.suppressed is None and f.severity >= lowest]
+        marked = silence(baseline=write_baseline(new_baseline, left))
+    return Outcome(
+        tool_version=__version__,
+        modules=tuple(modules),
+        findings=marked.findings,
+        problems=tuple(problems),
+        unused_suppressions=marked.unused,
+        rules=tuple(
+            RuleInfo(id=r.id, name=r.name, summary=r.summary, documentation=r.documentation)
+            for r in sorted(BY_NAME.values(), key=lambda rule: rule.id)
+        ),
+        timings=tuple(timings.items()),
+    )
+
+
+def _results(
+    subjects: Iterable[Subject | InputError],
+    settings: Settings,
+    problems: list[Problem],
+    progress: Progress,
+) -> Iterator[ModuleResult]:
+    """Yields what each module of the input gave; one that cannot be linted is a problem."""
+    for item in subjects:
+        if isinstance(item, InputError):
+            problems.append(Problem(message=item.message, path=item.path, line=item.line))
+            continue
+        module = item.module
+        try:
+            progress.update("linting", module.path, len(module.text))
+            yield _linted(item, settings)
+        except InputError as error:
+            problems.append(Problem(message=error.message, path=error.path, line=error.line))
+        except Exception as error:
+            # A bug that one module brings out must not keep the others from being reported.
+            progress.clear()
+            report_bug(error, _NAME)
+            message = f"internal error: {type(error).__name__}: {error}"
+            problems.append(Problem(message=message, path=module.path))
+        del item, module  # so that its text is gone while the next one is read
+        progress.update("reading")
+
+
+def _linted(subject: Subject, settings: Settings) -> ModuleResult:
+    module = subject.module
+    result = lint_text(
+        module.text,
+        path=module.path,
+        settings=settings if subject.chip is None else replace(settings, chip=subject.chip),
+        start_line=module.start_line,
+        refusal=subject.refusal,
+    )
+    if module.truncated:
+        result = replace(result, summary=replace(result.summary, truncated=True))
+    return result
