@@ -2,9 +2,11 @@
 
 from passes import (
     all_reduce_then_slice,
+    full_sort,
     fusion_break,
     high_precision_dot,
     host_transfer,
+    large_constant,
     layout_copy,
     loop_carried_copy,
     loop_invariant_collective,
@@ -31,6 +33,8 @@ RULES: tuple[Rule, ...] = (
     loop_invariant_collective.check,
     uncombined_collectives.check,
     host_transfer.check,
+    full_sort.check,
+    large_constant.check,
     high_precision_dot.check,
     out_of_memory.check,
 )

@@ -5,6 +5,7 @@ from functools import cached_property
 from hlo_tools.analysis.asynchrony import Asynchrony
 from hlo_tools.analysis.collectives import Collectives
 from hlo_tools.analysis.cost import CostModel
+from hlo_tools.analysis.dataflow import Dataflow
 from hlo_tools.analysis.execution import Execution
 from hlo_tools.analysis.liveness import Liveness
 from hlo_tools.analysis.memory_refusal import MemoryRefusal
@@ -64,6 +65,11 @@ class Facts:
     def cost(self) -> CostModel:
         """What each instruction costs."""
         return CostModel(self.module, self.execution, self.collectives, self.chip)
+
+    @cached_property
+    def dataflow(self) -> Dataflow:
+        """Where values come from and who reads them, fusions looked through."""
+        return Dataflow(self.module)
 
     @cached_property
     def liveness(self) -> Liveness:

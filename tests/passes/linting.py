@@ -4,11 +4,13 @@ import gzip
 from pathlib import Path
 
 from hlo_tools.analysis.memory_refusal import MemoryRefusal
+from hlo_tools.findings import Severity
 from hlo_tools.settings import Settings
 from passes.catalog import BY_ID
 from passes.runner import ModuleResult, lint_text
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+HEADER = "HloModule jit_f, is_scheduled=true, num_partitions=8\n\n"
 
 
 def read_dump(path: Path) -> str:
@@ -36,3 +38,22 @@ def lint(
         settings=settings(chip=chip, select=select),
         refusal=refusal,
     )
+
+
+def warned(text: str, rule: str, chip: str = "v5e") -> bool:
+    """Whether a rule gives a warning or an error on computations written by hand."""
+    found = lint(HEADER + text, chip=chip, select=(rule,)).findings
+    return any(finding.severity >= Severity.WARNING for finding in found)
+
+
+def program(
+    body: str,
+    *,
+    helpers: str = "",
+    parameters: int = 2,
+    shape: str = "f32[8192,8192]{1,0:T(8,128)}",
+) -> str:
+    """An entry computation over parameters p0, p1, ... of one type; `body` ends with its ROOT."""
+    lines = "\n".join(f"  %p{n} = {shape} parameter({n})" for n in range(parameters))
+    signature = ", ".join(f"p{n}: f32[1]" for n in range(parameters))
+    return f"{helpers}ENTRY %main ({signature}) -> f32[1] {{\n{lines}\n{body}\n}}\n"

@@ -5,26 +5,12 @@ programs in test_planted.py.
 """
 
 import pytest
-from linting import lint
+from linting import HEADER, lint, program, warned
 
 from hlo_tools.findings import Severity
 
-HEADER = "HloModule jit_f, is_scheduled=true, num_partitions=8\n\n"
 BIG = "f32[8192,8192]{1,0:T(8,128)}"
 BIG_VMEM = "f32[2048,2048]{1,0:T(8,128)S(1)}"
-
-
-def warned(text: str, rule: str, chip: str = "v5e") -> bool:
-    """Whether a rule gives a warning or an error."""
-    found = lint(HEADER + text, chip=chip, select=(rule,)).findings
-    return any(finding.severity >= Severity.WARNING for finding in found)
-
-
-def program(body: str, *, helpers: str = "", parameters: int = 2, shape: str = BIG) -> str:
-    """An entry computation over parameters p0, p1, ... of one type; `body` ends with its ROOT."""
-    lines = "\n".join(f"  %p{n} = {shape} parameter({n})" for n in range(parameters))
-    signature = ", ".join(f"p{n}: f32[1]" for n in range(parameters))
-    return f"{helpers}ENTRY %main ({signature}) -> f32[1] {{\n{lines}\n{body}\n}}\n"
 
 
 def elementwise(name: str, shape: str) -> str:
