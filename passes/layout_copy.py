@@ -3,7 +3,8 @@
 What it does
   Finds `copy` and `transpose` instructions, and fusions that do nothing else, whose operand and
   result hold the same elements in another order or tiling. A copy that only changes the memory
-  space (a prefetch into VMEM) is none.
+  space (a prefetch into VMEM) is none. An argument that is only read transposed is
+  `parameter-transpose`.
 
 Why it matters
   The whole buffer is read and written again, and the vector units shuffle it, for no arithmetic.
@@ -26,11 +27,10 @@ from collections.abc import Iterator
 from hlo_tools.findings import Finding
 from hlo_tools.hlo.module import Instruction
 from hlo_tools.hlo.shape import Shape
-from passes.graph import Work, consumers, producer, same_layout
+from passes.graph import consumers, producer
+from passes.relayouts import RELAYOUTS, relayout_source, transposed_argument
 from passes.rule import RuleContext, rule
 from passes.words import array, layout, role
-
-_RELAYOUTS = frozenset({"copy", "transpose"})
 
 
 @rule(id="HLO201", name="layout-copy")
@@ -38,10 +38,10 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
     """One finding for each instruction that only changes a layout."""
     cost_model = ctx.facts.cost
     for instruction in ctx.facts.significant:
-        if instruction.opcode not in _RELAYOUTS and instruction.opcode != "fusion":
+        if instruction.opcode not in RELAYOUTS and instruction.opcode != "fusion":
             continue
         source = relayout_source(instruction, ctx.facts.work)
-        if source is None:
+        if source is None or transposed_argument(instruction, ctx.facts.work) is not None:
             continue
         traffic = cost_model.traffic(instruction)
         price = ctx.price(
@@ -64,29 +64,6 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
                 for other, text in [(origin, "made here"), *((r, "read here") for r in readers[:3])]
             ),
         )
-
-
-def relayout_source(instruction: Instruction, work: Work) -> Shape | None:
-    """The shape that an instruction reads only to write it in another layout; `None` otherwise."""
-    if len(instruction.operands) != 1:
-        return None
-    source = instruction.operands[0].shape
-    if not (source.is_array and instruction.shape.is_array):
-        return None
-    if instruction.opcode == "copy":
-        return None if same_layout(source, instruction.shape) else source
-    if instruction.opcode == "transpose":
-        return source
-    computation = instruction.fused_computation
-    if computation is None:
-        return None
-    done = work.inside(computation)
-    if not done or not done <= _RELAYOUTS:
-        return None
-    moved = [i for i in computation.instructions if i.opcode in _RELAYOUTS]
-    if all(relayout_source(i, work) is None for i in moved):
-        return None
-    return source if source.element_count == instruction.shape.element_count else None
 
 
 def _message(
