@@ -4,7 +4,6 @@ Modules of this package are imported where they are used, so that `--version` an
 longer than importing click.
 """
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from hlo_tools.console import (
     option_once,
     report_failure,
     report_interrupt,
+    screen,
     write_stdout,
 )
 from hlo_tools.report.names import FORMATS, READABLE_FORMATS
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from hlo_tools.source import SourceTree
 
 _NAME = "hlo-lint"
-_DEFAULT_WIDTH = 100
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,12 +39,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 is a clean run, 1 one with findings at or above `--fail-on`, 2 wrong usage or configuration,
     input that cannot be read or an internal error, 130 an interrupt.
     """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    name = _NAME
     try:
-        status: int = command.main(args=arguments, prog_name=_NAME, standalone_mode=False)
+        if given[:1] == ["diff"]:
+            name = f"{_NAME} diff"
+            return _diff(given[1:], name)
+        status: int = command.main(args=given, prog_name=name, standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
         return report_interrupt()
     except Exception as error:
-        return report_failure(error, _NAME)
+        return report_failure(error, name)
+    return status
+
+
+def _diff(arguments: list[str], name: str) -> int:
+    from hlo_tools import diff_command
+    from passes.catalog import BY_NAME
+
+    status: int = diff_command.command.main(
+        args=arguments, prog_name=name, standalone_mode=False, obj=BY_NAME
+    )
     return status
 
 
@@ -137,6 +151,8 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     of those by name, or a functools.partial of the function to compile with all of them. That
     function may take one argument, the list of the devices of the topology, to make a mesh of and
     shard the arguments over; jax.ShapeDtypeStruct stands for an array.
+
+    `hlo-lint diff OLD NEW` compares two compiles of a program; see `hlo-lint diff --help`.
     """
     if options["explain"] or options["list_rules"]:
         if options["explain"] and options["list_rules"]:
@@ -305,7 +321,6 @@ def _write_reports(
         fail_on=settings.fail_on,
         statistics=options["statistics"],
         color=options["color"] == "always",
-        width=_DEFAULT_WIDTH,
         sources=tree,
     )
     # Files first: that a report cannot be written should not scroll away above another one.
@@ -313,24 +328,11 @@ def _write_reports(
         if target.file is not None:
             write_whole(target.file, render(target.format, outcome, base))
         else:
-            screen = replace(base, **_screen(options["color"]))
-            write_stdout(render(target.format, outcome, screen))
+            shown = replace(base, **screen(options["color"]))
+            write_stdout(render(target.format, outcome, shown))
     if not any(target.on_screen for target in targets):
         for problem in outcome.problems:
             complain(phrases.problem(problem))
     if options["statistics"] and not READABLE_FORMATS & {target.format for target in targets}:
         for line in phrases.statistics(tally(outcome, settings.fail_on)):
             complain(line)
-
-
-def _screen(color: str | None) -> dict[str, Any]:
-    """Returns the report options that depend on where standard output goes."""
-    if not sys.stdout.isatty():
-        return {}
-    from shutil import get_terminal_size
-
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return {
-        "color": color == "always" or (color != "never" and not plain),
-        "width": min(_DEFAULT_WIDTH, get_terminal_size().columns),
-    }

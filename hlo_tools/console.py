@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
+MAX_WIDTH = 100
+"""Columns that a report fills at most."""
+
 EXIT_DONE = 0
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
@@ -16,7 +19,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 def option_once(*names: str, **attributes: Any) -> Callable[[_Command], _Command]:
     """Declares an option that may be given once; click by itself keeps the last of several."""
-    return click.option(*names, multiple=True, callback=_once, **attributes)
+    return click.option(*names, multiple=True, callback=once, **attributes)
 
 
 def write_stdout(pieces: Iterable[str]) -> None:
@@ -31,6 +34,23 @@ def write_stdout(pieces: Iterable[str]) -> None:
     except BrokenPipeError:
         # What is still buffered is flushed at exit, and must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def screen(color: str | None) -> dict[str, Any]:
+    """Returns the options of reports that depend on where standard output goes.
+
+    Args:
+      color: `always`, `never` or `auto`; `None` is `auto`.
+    """
+    if not sys.stdout.isatty():
+        return {}
+    from shutil import get_terminal_size
+
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return {
+        "color": color == "always" or (color != "never" and not plain),
+        "width": min(MAX_WIDTH, get_terminal_size().columns),
+    }
 
 
 def complain(message: str) -> None:
@@ -75,7 +95,8 @@ def report_failure(error: Exception, program: str) -> int:
     return EXIT_ERROR
 
 
-def _once(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
+def once(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
+    """Returns the value of an option that may be given once, or `None`."""
     if len(values) > 1:
         raise click.UsageError(f"`{option.opts[-1]}` is given {len(values)} times")
     return values[0] if values else None

@@ -431,6 +431,29 @@ def detect_chip(module: Module) -> Chip | None:
     return None
 
 
+ASSUMED_CHIP = {"tpu": "v5e", "gpu": "h100"}
+"""The chip whose figures are used where neither the dump nor the user names one, by backend."""
+
+
+def choose_chip(module: Module, name: str | None) -> tuple[Chip | None, bool]:
+    """The chip to model, and whether it is assumed: neither named by the user nor by the dump.
+
+    Args:
+      module: what was compiled.
+      name: the chip that the user names.
+
+    Raises:
+      InputError: there is no chip of that name.
+    """
+    if name:
+        return chip(name), False
+    detected = detect_chip(module)
+    if detected is not None:
+        return detected, False
+    assumed = ASSUMED_CHIP.get(detect_backend(module))
+    return (chip(assumed), True) if assumed else (None, False)
+
+
 def as_compiled(chip: Chip, module: Module) -> Chip:
     """The chip as the module sees it: a single core where it was not compiled for joined ones.
 

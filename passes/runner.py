@@ -10,8 +10,7 @@ from pathlib import PurePosixPath
 
 from hlo_tools.analysis.memory_refusal import MemoryRefusal
 from hlo_tools.findings import Finding, ModuleSummary, Problem
-from hlo_tools.hardware import chip as chip_by_name
-from hlo_tools.hardware import detect_backend, detect_chip
+from hlo_tools.hardware import choose_chip, detect_backend
 from hlo_tools.hlo.module import Module
 from hlo_tools.hlo.parser import parse_module
 from hlo_tools.hlo.provenance import Provenance
@@ -19,9 +18,6 @@ from hlo_tools.settings import Settings
 from passes.catalog import BY_ID
 from passes.facts import Facts
 from passes.rule import NEGLIGIBLE, RuleContext
-
-ASSUMED_CHIP = {"tpu": "v5e", "gpu": "h100"}
-"""The chip whose figures are used where neither the dump nor the user names one, by backend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +86,7 @@ def _lint(
     clock: "_Clock",
 ) -> ModuleResult:
     backend = detect_backend(module)
-    detected = detect_chip(module)
-    chip = detected
-    if settings.chip:
-        chip = chip_by_name(settings.chip)
-    elif detected is None and backend in ASSUMED_CHIP:
-        chip = chip_by_name(ASSUMED_CHIP[backend])
+    chip, assumed = choose_chip(module, settings.chip)
     provenance = Provenance(
         module, library_paths=settings.library_paths, own_paths=settings.own_paths
     )
@@ -139,7 +130,7 @@ def _lint(
         name=module.name,
         backend=backend,
         chip=chip.name if chip else None,
-        chip_assumed=chip is not None and not settings.chip and detected is None,
+        chip_assumed=assumed,
         partitions=module.partitions,
         instructions=module.instruction_count,
         truncated=module.truncated,

@@ -207,24 +207,24 @@ class CostModel:
     @cached_property
     def step_seconds(self) -> float:
         """Seconds of one step; a loop of unknown length counts once."""
-        return sum(times * seconds for _, times, seconds, _ in self._priced)
+        return sum(times * seconds for _, times, seconds, _ in self.priced)
 
     @cached_property
     def step_bytes(self) -> int:
         """Bytes through device memory in one step, small instructions' operands counted whole."""
-        return sum(times * moved for _, times, _, moved in self._priced)
+        return sum(times * moved for _, times, _, moved in self.priced)
 
     @cached_property
     def step_flops(self) -> int:
         """Operations of one step, opaque calls left out."""
-        return sum(times * (self.flops(i) or 0) for i, times, _, _ in self._priced)
+        return sum(times * (self.flops(i) or 0) for i, times, _, _ in self.priced)
 
     @cached_property
     def opaque_calls(self) -> int:
         """How many of the step's custom calls move bytes, but show neither work nor cycles."""
         return sum(
             1
-            for instruction, _, _, moved in self._priced
+            for instruction, _, _, moved in self.priced
             if instruction.opcode == "custom-call"
             and moved
             and self.work(instruction) is None
@@ -237,13 +237,13 @@ class CostModel:
         In order of execution; instructions that cost nothing are none of them.
         """
         least_seconds, least_bytes = share * self.step_seconds, share * self.step_bytes
-        for instruction, times, seconds, moved in self._priced:
+        for instruction, times, seconds, moved in self.priced:
             takes_time = seconds and times * seconds >= least_seconds
             if takes_time or (moved and times * moved >= least_bytes):
                 yield instruction
 
     @cached_property
-    def _priced(self) -> list[tuple[Instruction, int, float, int]]:
+    def priced(self) -> list[tuple[Instruction, int, float, int]]:
         """What can cost anything: how often it runs, seconds and bytes of device memory each time.
 
         Of small instructions the operands count whole, without a look at what is read of them.

@@ -104,6 +104,11 @@ class Liveness:
             for buffer in self._frames[computation].buffers
         )
 
+    @property
+    def donated_outputs(self) -> int:
+        """How many of the program's outputs lie in the buffers of arguments."""
+        return len(self._facts.aliased_outputs)
+
     def _held(self, kind: str, space: int) -> int:
         return sum(
             buffer.bytes

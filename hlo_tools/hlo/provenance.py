@@ -94,10 +94,11 @@ class Provenance:
         of its own takes that of what it serves, marked as inferred: a fusion that of its root,
         others that of their users, then of their operands, then of what calls their computation.
         """
-        frames = self.stack(instruction)
-        return next((f for f in frames if not self.is_library(f.file)), None) or (
-            frames[0] if frames else None
-        )
+        return self._innermost(self.stack(instruction))
+
+    def noted(self, instruction: Instruction) -> tuple[str | None, SourceLocation | None]:
+        """The operation's name and place as the instruction's own metadata has them."""
+        return self._own_name(instruction), self._innermost(self._own_stack(instruction))
 
     def stack(self, instruction: Instruction) -> tuple[SourceLocation, ...]:
         """The frames behind an instruction, innermost first; each marked where it is inferred."""
@@ -123,6 +124,11 @@ class Provenance:
             namesake = self._served(instruction, self._own_name)
             name = self._own_name(namesake) if namesake is not None else None
         return name
+
+    def _innermost(self, frames: Sequence[SourceLocation]) -> SourceLocation | None:
+        return next((f for f in frames if not self.is_library(f.file)), None) or (
+            frames[0] if frames else None
+        )
 
     def is_library(self, file: str) -> bool:
         """Whether a file, as the dump spells it, is not the user's own code."""

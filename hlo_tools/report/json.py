@@ -7,7 +7,7 @@ gets the exact name back.
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from hlo_tools.findings import Cost, Finding, ModuleSummary, Outcome, Related, Severity
 from hlo_tools.hlo.location import SourceLocation
@@ -20,28 +20,28 @@ SCHEMA_VERSION = 1
 def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
     """Yields the report in pieces."""
     tool = {"name": "hlo-lint", "version": outcome.tool_version}
-    yield f'{{"schema_version": {SCHEMA_VERSION},\n"tool": {_dumps(tool)},\n"modules": '
-    yield from _array(_module(module) for module in outcome.modules)
+    yield f'{{"schema_version": {SCHEMA_VERSION},\n"tool": {dumps(tool)},\n"modules": '
+    yield from array(_module(module) for module in outcome.modules)
     yield ',\n"findings": '
-    yield from _array(_finding(finding) for finding in worst_first(outcome.findings))
+    yield from array(_finding(finding) for finding in worst_first(outcome.findings))
     yield ',\n"problems": '
-    yield from _array(
+    yield from array(
         {"message": item.message, "path": item.path, "line": item.line, "rule": item.rule}
         for item in outcome.problems
     )
     yield ',\n"unused_suppressions": '
-    yield from _array(
+    yield from array(
         {"kind": item.kind, "text": item.text, "file": item.file, "line": item.line}
         for item in outcome.unused_suppressions
     )
-    yield f',\n"summary": {_dumps(_summary(outcome, options))}}}\n'
+    yield f',\n"summary": {dumps(_summary(outcome, options))}}}\n'
 
 
-def _array(items: Iterable[dict[str, object]]) -> Iterator[str]:
+def array(items: Iterable[dict[str, object]]) -> Iterator[str]:
     """Yields a JSON array with one item a line."""
     separator = "[\n"
     for item in items:
-        yield separator + _dumps(item)
+        yield separator + dumps(item)
         separator = ",\n"
     yield "[]" if separator == "[\n" else "\n]"
 
@@ -49,7 +49,8 @@ def _array(items: Iterable[dict[str, object]]) -> Iterator[str]:
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 
-def _dumps(value: Mapping[str, object]) -> str:
+def dumps(value: object) -> str:
+    """JSON on one line, harmless in the log of a workflow."""
     return defuse_json(_encode(value))
 
 
@@ -64,7 +65,7 @@ def _module(module: ModuleSummary) -> dict[str, object]:
         "instructions": module.instructions,
         "truncated": module.truncated,
         "optimized": module.optimized,
-        "step_seconds": _finite(module.step_seconds),
+        "step_seconds": finite(module.step_seconds),
         "peak_hbm_bytes": module.peak_hbm_bytes,
         "unknown_trip_counts": module.unknown_trip_counts,
         "opaque_calls": module.opaque_calls,
@@ -82,8 +83,8 @@ def _finding(finding: Finding) -> dict[str, object]:
         "computation": finding.computation,
         "instruction": finding.instruction,
         "op_name": finding.op_name,
-        "source": _source(finding.source),
-        "stack": [_source(frame) for frame in finding.stack],
+        "source": source(finding.source),
+        "stack": [source(frame) for frame in finding.stack],
         "message": finding.message,
         "fix": finding.fix,
         "cost": _cost(finding.cost),
@@ -93,7 +94,8 @@ def _finding(finding: Finding) -> dict[str, object]:
     }
 
 
-def _source(location: SourceLocation | None) -> dict[str, object] | None:
+def source(location: SourceLocation | None) -> dict[str, object] | None:
+    """A place in the user's source."""
     if location is None:
         return None
     return {
@@ -110,8 +112,8 @@ def _cost(cost: Cost) -> dict[str, object]:
     return {
         "effect": cost.effect,
         "bytes": cost.bytes,
-        "seconds": _finite(cost.seconds),
-        "share": _finite(cost.share),
+        "seconds": finite(cost.seconds),
+        "share": finite(cost.share),
         "times_per_step": cost.times_per_step,
     }
 
@@ -122,7 +124,7 @@ def _related(related: Related) -> dict[str, object]:
         "instruction": related.instruction,
         "hlo_line": related.hlo_line,
         "message": related.message,
-        "source": _source(related.source),
+        "source": source(related.source),
     }
 
 
@@ -142,7 +144,7 @@ def _summary(outcome: Outcome, options: ReportOptions) -> dict[str, object]:
                 "rule": rule.rule,
                 "id": rule.id,
                 "findings": rule.findings,
-                "seconds": _finite(rule.seconds),
+                "seconds": finite(rule.seconds),
             }
             for rule in totals.rules
         ],
@@ -154,6 +156,6 @@ def _summary(outcome: Outcome, options: ReportOptions) -> dict[str, object]:
     }
 
 
-def _finite(number: float | None) -> float | None:
+def finite(number: float | None) -> float | None:
     """Returns `None` for what JSON has no number for."""
     return number if number is not None and math.isfinite(number) else None
