@@ -19,7 +19,7 @@ from hlo_tools.console import (
     screen,
     write_stdout,
 )
-from hlo_tools.report.names import FORMATS, READABLE_FORMATS
+from hlo_tools.report.names import FORMATS, PROFILED_FORMATS, READABLE_FORMATS
 
 if TYPE_CHECKING:
     from hlo_tools.destinations import Destination
@@ -232,6 +232,7 @@ def _lint(paths: Sequence[str], options: dict[str, Any]) -> int:
             tree,
             progress=progress,
             new_baseline=new_baseline,
+            profiled=any(target.format in PROFILED_FORMATS for target in targets),
         )
         progress.update("writing reports")
     finally:

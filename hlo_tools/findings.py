@@ -4,6 +4,7 @@ import enum
 from dataclasses import dataclass
 
 from hlo_tools.hlo.location import SourceLocation
+from hlo_tools.profile import StepProfile
 
 
 class Severity(enum.IntEnum):
@@ -105,6 +106,7 @@ class ModuleSummary:
         module that is not optimised yet.
       unknown_trip_counts: loops whose number of trips is not in the dump (each counted once).
       opaque_calls: custom calls whose arithmetic the dump does not show, priced by their traffic.
+      profile: what the step looks like, where that was asked for and can be told.
     """
 
     path: str
@@ -120,6 +122,7 @@ class ModuleSummary:
     unknown_trip_counts: int = 0
     opaque_calls: int = 0
     optimized: bool = True
+    profile: StepProfile | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,7 @@ def lint_subjects(
     *,
     progress: Progress,
     new_baseline: Path | None = None,
+    profiled: bool = False,
 ) -> Outcome:
     """Lints modules and applies what the user has silenced.
 
@@ -60,6 +61,7 @@ def lint_subjects(
       tree: the user's source.
       progress: told what is being done.
       new_baseline: a file to which the findings that are left go, as a baseline.
+      profiled: make profiles of the steps too.
 
     Raises:
       SettingsError: the baseline cannot be read, or the chip of the settings is not known.
@@ -72,7 +74,7 @@ def lint_subjects(
     findings: list[Finding] = []
     problems: list[Problem] = []
     timings: dict[str, float] = {}
-    for result in _results(subjects, settings, problems, progress):
+    for result in _results(subjects, settings, problems, progress, profiled=profiled):
         modules.append(result.summary)
         findings += result.findings
         problems += result.problems
@@ -114,6 +116,8 @@ def _results(
     settings: Settings,
     problems: list[Problem],
     progress: Progress,
+    *,
+    profiled: bool,
 ) -> Iterator[ModuleResult]:
     """Yields what each module of the input gave; one that cannot be linted is a problem."""
     for item in subjects:
@@ -123,7 +127,7 @@ def _results(
         module = item.module
         try:
             progress.update("linting", module.path, len(module.text))
-            yield _linted(item, settings)
+            yield _linted(item, settings, profiled=profiled)
         except InputError as error:
             problems.append(Problem(message=error.message, path=error.path, line=error.line))
         except Exception as error:
@@ -136,7 +140,7 @@ def _results(
         progress.update("reading")
 
 
-def _linted(subject: Subject, settings: Settings) -> ModuleResult:
+def _linted(subject: Subject, settings: Settings, *, profiled: bool) -> ModuleResult:
     module = subject.module
     result = lint_text(
         module.text,
@@ -144,6 +148,7 @@ def _linted(subject: Subject, settings: Settings) -> ModuleResult:
         settings=settings if subject.chip is None else replace(settings, chip=subject.chip),
         start_line=module.start_line,
         refusal=subject.refusal,
+        profiled=profiled,
     )
     if module.truncated:
         result = replace(result, summary=replace(result.summary, truncated=True))

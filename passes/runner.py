@@ -14,6 +14,7 @@ from hlo_tools.hardware import choose_chip, detect_backend
 from hlo_tools.hlo.module import Module
 from hlo_tools.hlo.parser import parse_module
 from hlo_tools.hlo.provenance import Provenance
+from hlo_tools.profile import StepProfile
 from hlo_tools.settings import Settings
 from passes.catalog import BY_ID
 from passes.facts import Facts
@@ -44,6 +45,7 @@ def lint_text(
     settings: Settings,
     start_line: int = 1,
     refusal: MemoryRefusal | None = None,
+    profiled: bool = False,
 ) -> ModuleResult:
     """Lints the text of one module.
 
@@ -53,6 +55,7 @@ def lint_text(
       settings: what to run and how.
       start_line: 1-based line of the file at which `text` begins.
       refusal: what the compiler said, if it ran out of device memory.
+      profiled: make a profile of the step too.
 
     Raises:
       ParseError: the text holds no computation.
@@ -70,6 +73,7 @@ def lint_text(
             settings=settings,
             start_line=start_line,
             refusal=refusal,
+            profiled=profiled,
             clock=clock,
         )
     finally:
@@ -83,6 +87,7 @@ def _lint(
     settings: Settings,
     start_line: int,
     refusal: MemoryRefusal | None,
+    profiled: bool,
     clock: "_Clock",
 ) -> ModuleResult:
     backend = detect_backend(module)
@@ -125,6 +130,11 @@ def _lint(
     if start_line > 1:
         findings = [_shifted(f, start_line - 1) for f in findings]
     findings.sort(key=_place)
+    clock.lap("findings")
+    profile = None
+    if profiled and facts.optimized:
+        profile = _profile(facts, start_line)
+        clock.lap("profile")
     summary = ModuleSummary(
         path=path,
         name=module.name,
@@ -139,14 +149,28 @@ def _lint(
         peak_hbm_bytes=peak,
         unknown_trip_counts=len(facts.execution.unknown_loops),
         opaque_calls=facts.cost.opaque_calls if facts.optimized else 0,
+        profile=profile,
     )
-    clock.lap("findings")
     return ModuleResult(
         summary=summary,
         findings=tuple(findings),
         problems=tuple(problems),
         timings=tuple(clock.laps),
     )
+
+
+def _profile(facts: Facts, start_line: int) -> StepProfile | None:
+    from hlo_tools.profiling import Profiler
+
+    return Profiler(
+        execution=facts.execution,
+        asynchrony=facts.asynchrony,
+        collectives=facts.collectives,
+        cost=facts.cost,
+        liveness=facts.liveness,
+        provenance=facts.provenance,
+        line_offset=start_line - 1,
+    ).profile()
 
 
 class _Clock:

@@ -83,8 +83,16 @@ class Pipeline:
             yield Text(path=path, truncated=self.truncated)
 
     def lint_text(
-        self, text: str, *, path: str, settings: object, start_line: int, refusal: None
+        self,
+        text: str,
+        *,
+        path: str,
+        settings: object,
+        start_line: int,
+        refusal: None,
+        profiled: bool,
     ) -> Result:
+        assert not profiled
         self.lint()
         summary = ModuleSummary(
             path=path,

@@ -6,7 +6,7 @@ followed as one.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -419,22 +419,41 @@ class Tracer:
         return outputs
 
     def _find_peak(self, frame: Frame, space: int, length: int) -> None:
-        changes = [0] * (length + 1)
-        some = False
-        granule = self._facts.granule if space == HBM_SPACE else 1
-        for buffer in frame.buffers:
-            if buffer.space == space and buffer.kind == "temporary":
-                size = -(-buffer.bytes // granule) * granule
-                changes[buffer.first] += size
-                changes[buffer.last + 1] -= size
-                some = True
-        live = list(accumulate(changes)) if some else changes
-        for position, called in frame.nested.items():
-            inside = [self._frames[c].peaks.get(space, 0) for c in called if c in self._frames]
-            if inside:
-                live[position] += max(inside)
-                some = True
-        if some:
+        live = live_bytes(frame, space, length, frames=self._frames, granule=self._facts.granule)
+        if live:
             peak = max(live)
             frame.peaks[space] = peak
             frame.peak_at[space] = live.index(peak)
+
+
+def live_bytes(
+    frame: Frame, space: int, length: int, *, frames: Mapping[Computation, Frame], granule: int
+) -> list[int]:
+    """Bytes of temporaries at each position of a computation, and in what is called there.
+
+    Args:
+      frame: what the computation holds.
+      space: the memory space.
+      length: the number of its instructions.
+      frames: those of what it calls.
+      granule: bytes of which a buffer in device memory takes a multiple.
+
+    Returns:
+      One figure a position, and a last one of 0; nothing where there is none in that space.
+    """
+    changes = [0] * (length + 1)
+    some = False
+    granule = granule if space == HBM_SPACE else 1
+    for buffer in frame.buffers:
+        if buffer.space == space and buffer.kind == "temporary":
+            size = -(-buffer.bytes // granule) * granule
+            changes[buffer.first] += size
+            changes[buffer.last + 1] -= size
+            some = True
+    live = list(accumulate(changes)) if some else changes
+    for position, called in frame.nested.items():
+        inside = [frames[c].peaks.get(space, 0) for c in called if c in frames]
+        if inside:
+            live[position] += max(inside)
+            some = True
+    return live if some else []

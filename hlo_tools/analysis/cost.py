@@ -185,17 +185,23 @@ class CostModel:
 
     def _exposed_start(self, start: Instruction) -> float:
         """Exposed seconds of an asynchronous copy or of a computation that runs beside others."""
-        assert self.chip is not None
         timeline = self._timeline(start.computation)
         ends = timeline.copies.get(start)
         if ends is None:
             return 0.0
+        hidden = timeline.passed[ends[1]] - timeline.passed[ends[0] + 1]
+        return max(0.0, self.beside_seconds(start) - hidden)
+
+    def beside_seconds(self, start: Instruction) -> float:
+        """Seconds of what a `-start` begins, with nothing beside it; 0 without a chip."""
+        if self.chip is None:
+            return 0.0
+        collective = self._collectives.get(start)
+        if collective is not None:
+            return self.wire_seconds(collective)
         if start.opcode in _COPY_STARTS:
-            total = transfer_seconds(self.chip, self.traffic(start))
-        else:
-            inside = start.called_computations
-            total = sum(self._alone(i) for c in inside for i in c.instructions)
-        return max(0.0, total - (timeline.passed[ends[1]] - timeline.passed[ends[0] + 1]))
+            return transfer_seconds(self.chip, self.traffic(start))
+        return sum(self._alone(i) for c in start.called_computations for i in c.instructions)
 
     # The step.
 

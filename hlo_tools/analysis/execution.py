@@ -81,6 +81,11 @@ class Execution:
         for computation in self.executed:
             yield from computation.instructions
 
+    @property
+    def callees_first(self) -> tuple[Computation, ...]:
+        """The executed computations, each behind those that it calls."""
+        return tuple(reversed(self._callers_first))
+
     def runs(self, computation: Computation) -> bool:
         """Whether it is among the executed ones."""
         return computation in self._exact
@@ -88,6 +93,16 @@ class Execution:
     def callers(self, computation: Computation) -> tuple[Instruction, ...]:
         """The executed instructions that call it, in the order in which they first run."""
         return tuple(site.instruction for site in self._sites.get(computation, ()))
+
+    def calls(self, instruction: Instruction) -> tuple[tuple[Computation, int], ...]:
+        """The computations that run at an instruction, and how often each time it is reached.
+
+        Counted as `times_at_least` counts.
+        """
+        return tuple(
+            (callee, 1 if (trips := self._trips_at(site)) is None else trips)
+            for site, callee in _calls_at(instruction)
+        )
 
     def trip_count(self, loop: Instruction) -> int | None:
         """How often a `while` runs its body each time it is reached; `None` if unknown."""
@@ -184,17 +199,20 @@ class Execution:
 def _calls(computation: Computation) -> Iterator[tuple[_CallSite, Computation]]:
     """The computations that run when this one does, call by call."""
     for instruction in computation.instructions:
-        if instruction.opcode not in _CALLING:
-            continue
-        if instruction.opcode == "while":
-            condition, body = instruction.called("condition"), instruction.called("body")
-            if condition is not None:
-                yield _CallSite(instruction, "condition"), condition
-            if body is not None:
-                yield _CallSite(instruction, "body"), body
-        else:
-            for callee in instruction.called_computations:
-                yield _CallSite(instruction, "other"), callee
+        if instruction.opcode in _CALLING:
+            yield from _calls_at(instruction)
+
+
+def _calls_at(instruction: Instruction) -> Iterator[tuple[_CallSite, Computation]]:
+    if instruction.opcode == "while":
+        condition, body = instruction.called("condition"), instruction.called("body")
+        if condition is not None:
+            yield _CallSite(instruction, "condition"), condition
+        if body is not None:
+            yield _CallSite(instruction, "body"), body
+    elif instruction.opcode in _CALLING:
+        for callee in instruction.called_computations:
+            yield _CallSite(instruction, "other"), callee
 
 
 def _headless_roots(module: Module) -> list[Computation]:

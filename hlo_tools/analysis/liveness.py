@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hlo_tools.analysis.buffers import CALLING, Buffer, Frame, Tracer
+from hlo_tools.analysis.buffers import CALLING, Buffer, Frame, Tracer, live_bytes
 from hlo_tools.analysis.execution import Execution
 from hlo_tools.analysis.leaves import VMEM_SPACE, ModuleFacts
 from hlo_tools.hlo.module import Computation, Instruction, Module
@@ -76,11 +76,8 @@ class Liveness:
     def live_at_peak(self, space: int) -> tuple[LiveBuffer, ...]:
         """The buffers of `peak_bytes`, the largest first."""
         found: list[Buffer] = []
-        pending = (
-            [max(self._roots, key=lambda c: self._frames[c].peaks.get(space, 0))]
-            if self._roots
-            else []
-        )
+        fullest = self.fullest_root(space)
+        pending = [] if fullest is None else [fullest]
         while pending:
             frame = self._frames[pending.pop()]
             at = frame.peak_at.get(space, 0)
@@ -94,6 +91,26 @@ class Liveness:
                 pending.append(max(called, key=lambda c: self._frames[c].peaks.get(space, 0)))
         found.sort(key=lambda b: -b.bytes)
         return tuple(map(_public, found))
+
+    def fullest_root(self, space: int) -> Computation | None:
+        """The entry; of text without one, the computation whose temporaries take the most."""
+        roots = [c for c in self._roots if c in self._frames]
+        return max(roots, key=lambda c: self._frames[c].peaks.get(space, 0), default=None)
+
+    def temp_bytes(self, computation: Computation, space: int = HBM_SPACE) -> list[int]:
+        """Bytes of temporaries at each position of a computation, those of what it calls included.
+
+        What its caller holds for it is not counted. The greatest of them is the peak.
+        """
+        length = len(computation.instructions)
+        live = live_bytes(
+            self._frames[computation],
+            space,
+            length,
+            frames=self._frames,
+            granule=self._facts.granule,
+        )
+        return live[:length] if live else [0] * length
 
     @cached_property
     def buffers(self) -> tuple[LiveBuffer, ...]:

@@ -41,15 +41,25 @@ def roofline_seconds(chip: Chip, work: Work | None, traffic: Traffic) -> float:
 
     0 for what neither computes nor moves anything.
     """
-    matrix = sum(_matmul_seconds(chip, size) for size in work.matmuls) if work else 0.0
-    busy = max(
-        transfer_seconds(chip, traffic),
-        # A matrix unit is fed from VMEM as it goes.
-        0.0 if matrix else _stream_seconds(chip, traffic),
-        _vector_seconds(chip, work) if work else 0.0,
-        matrix,
-    )
+    busy = max(resource_seconds(chip, work, traffic).values())
     return busy + LAUNCH_SECONDS if busy else 0.0
+
+
+def resource_seconds(chip: Chip, work: Work | None, traffic: Traffic) -> dict[str, float]:
+    """Seconds for which an instruction keeps each resource of the chip busy.
+
+    Returns:
+      By resource: `memory` (device memory, or the way to the host), `stream` (registers that go
+      through the vector unit), `vector` (its arithmetic), `matrix`.
+    """
+    matrix = sum(_matmul_seconds(chip, size) for size in work.matmuls) if work else 0.0
+    return {
+        "memory": transfer_seconds(chip, traffic),
+        # A matrix unit is fed from VMEM as it goes.
+        "stream": 0.0 if matrix else _stream_seconds(chip, traffic),
+        "vector": _vector_seconds(chip, work) if work else 0.0,
+        "matrix": matrix,
+    }
 
 
 def transfer_seconds(chip: Chip, traffic: Traffic) -> float:
@@ -123,8 +133,13 @@ def _stream_seconds(chip: Chip, traffic: Traffic) -> float:
     return STREAM_BYTES * min(traffic.widest, LARGEST) / (chip.hbm_bandwidth * HBM_EFFICIENCY)
 
 
-def _vector_seconds(chip: Chip, work: Work) -> float:
+def vector_rate(chip: Chip) -> float | None:
+    """Elements a second that the vector unit can work on; `None` where its slots are not known."""
     if not (chip.valu_slots and chip.clock_hz):
-        return 0.0
-    a_second = chip.valu_slots * SUBLANES * LANES * chip.cores * chip.clock_hz
-    return min(work.vector_elements, LARGEST) / a_second
+        return None
+    return chip.valu_slots * SUBLANES * LANES * chip.cores * chip.clock_hz
+
+
+def _vector_seconds(chip: Chip, work: Work) -> float:
+    rate = vector_rate(chip)
+    return min(work.vector_elements, LARGEST) / rate if rate else 0.0

@@ -1,5 +1,7 @@
 """The names of the formats, for those who have yet to load one."""
 
-FORMATS = ("text", "concise", "json", "sarif", "github", "junit")
+FORMATS = ("text", "concise", "json", "sarif", "github", "junit", "html")
 READABLE_FORMATS = frozenset({"text", "concise"})
 """Those that are for people to read as they are."""
+PROFILED_FORMATS = frozenset({"html"})
+"""Those that draw what a step looks like."""

@@ -3,6 +3,7 @@
 import math
 
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+_SI_UNITS = ("", "k", "M", "G", "T", "P", "E")
 _SECOND_UNITS = ("ns", "µs", "ms", "s")
 
 
@@ -16,6 +17,11 @@ def format_seconds(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
     return _scaled(seconds * 1e9, _SECOND_UNITS)
+
+
+def format_si(number: float, unit: str) -> str:
+    """Returns a number with a unit, for example `197 TFLOP/s`."""
+    return _scaled(float(number), tuple(prefix + unit for prefix in _SI_UNITS))
 
 
 def format_share(share: float) -> str:

@@ -16,6 +16,16 @@ from hlo_tools.findings import (
     UnusedSuppression,
 )
 from hlo_tools.hlo.location import SourceLocation
+from hlo_tools.profile import (
+    LaneProfile,
+    LiveValue,
+    MemoryProfile,
+    Operation,
+    Roof,
+    Slice,
+    Span,
+    StepProfile,
+)
 from hlo_tools.report.view import ReportOptions
 from hlo_tools.source import SourceTree
 
@@ -247,6 +257,104 @@ findings = st.builds(
     fingerprint=texts,
     suppressed=st.sampled_from((None, None, "source", "config", "baseline")),
 )
+_seconds = st.floats(0, 1e3) | st.just(1e-12)
+_amounts = st.integers(0, 10**18)
+operations = st.builds(
+    Operation,
+    name=texts,
+    opcode=texts,
+    computation=texts,
+    hlo_line=st.integers(1, 10**6),
+    shape=texts,
+    op_name=st.none() | texts,
+    source=st.none() | locations,
+    activity=st.sampled_from(
+        ("matrix", "vector", "movement", "collective", "host", "kernel", "control")
+    ),
+    bound=st.none() | st.sampled_from(("memory", "stream", "vector", "matrix", "links")),
+    times=st.integers(1, 1000),
+    seconds=st.floats(1e-12, 1e3),
+    flops=st.none() | _amounts,
+    hbm_bytes=_amounts,
+)
+_lanes = st.builds(
+    LaneProfile,
+    computation=texts,
+    caller=st.none() | texts,
+    times=st.integers(1, 1000),
+    seconds=st.floats(1e-12, 1e3),
+    slices=st.lists(
+        st.builds(
+            Slice,
+            begin=_seconds,
+            end=_seconds,
+            operations=st.lists(operations, min_size=1, max_size=2).map(tuple),
+            count=st.integers(1, 9),
+            is_wait=st.booleans(),
+        ),
+        max_size=3,
+    ).map(tuple),
+    spans=st.lists(
+        st.builds(
+            Span,
+            operation=operations,
+            kind=texts,
+            begin=_seconds,
+            end=_seconds,
+            alone=_seconds,
+            exposed=_seconds,
+        ),
+        max_size=2,
+    ).map(tuple),
+    more_spans=st.integers(0, 3),
+)
+_memory = st.builds(
+    MemoryProfile,
+    argument_bytes=_amounts,
+    output_bytes=_amounts,
+    curve=st.lists(st.tuples(_seconds, _amounts), min_size=1, max_size=4).map(tuple),
+    peak_bytes=_amounts,
+    peak_seconds=_seconds,
+    live=st.lists(
+        st.builds(
+            LiveValue,
+            name=texts,
+            computation=texts,
+            hlo_line=st.integers(1, 10**6),
+            shape=texts,
+            bytes=_amounts,
+            kind=st.sampled_from(("argument", "output", "temporary")),
+            op_name=st.none() | texts,
+            source=st.none() | locations,
+        ),
+        max_size=2,
+    ).map(tuple),
+    more_live=st.integers(0, 3),
+    more_bytes=_amounts,
+    capacity=st.none() | st.integers(1, 10**12),
+)
+profiles = st.builds(
+    StepProfile,
+    seconds=_seconds,
+    matrix_flops=_amounts,
+    hbm_bytes=_amounts,
+    exposed_collective_seconds=_seconds,
+    roof=st.builds(
+        Roof,
+        flops=st.floats(1e9, 1e16),
+        hbm_bandwidth=st.floats(1e9, 1e13),
+        vector_flops=st.none() | st.floats(1e9, 1e14),
+    ),
+    activities=st.lists(
+        st.tuples(st.sampled_from(("matrix", "vector", "exposed")), _seconds),
+        max_size=3,
+    ).map(tuple),
+    operations=st.lists(operations, max_size=3).map(tuple),
+    more_operations=st.integers(0, 3),
+    more_seconds=_seconds,
+    lanes=st.lists(_lanes, max_size=2).map(tuple),
+    memory=st.none() | _memory,
+)
 modules = st.builds(
     ModuleSummary,
     path=texts,
@@ -261,6 +369,7 @@ modules = st.builds(
     peak_hbm_bytes=st.none() | _counts,
     unknown_trip_counts=st.integers(0, 3),
     opaque_calls=st.integers(0, 3),
+    profile=st.none() | profiles,
 )
 outcomes = st.builds(
     Outcome,
