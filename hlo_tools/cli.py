@@ -135,6 +135,11 @@ def _diff(arguments: list[str], name: str) -> int:
 @option_once("--baseline", metavar="FILE", help="Silence the findings that FILE holds.")
 @option_once("--write-baseline", metavar="FILE", help="Write the findings to FILE, as a baseline.")
 @option_once(
+    "--against",
+    metavar="OLD",
+    help="Report only what OLD, a dump or directory of another compile, does not have.",
+)
+@option_once(
     "--color",
     type=click.Choice(("auto", "always", "never")),
     help="Colour the text (default: auto, on a terminal).",
@@ -163,6 +168,11 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     _check_aot(paths, options)
     if options["baseline"] and options["write_baseline"]:
         raise click.UsageError("`--baseline` and `--write-baseline` exclude each other")
+    if options["against"]:
+        if options["write_baseline"]:
+            raise click.UsageError("`--against` and `--write-baseline` exclude each other")
+        if options["against"] == "-" and "-" in paths:
+            raise click.UsageError("standard input cannot be both OLD and PATH")
     return _lint(paths, options)
 
 
@@ -209,7 +219,7 @@ def _lint(paths: Sequence[str], options: dict[str, Any]) -> int:
     from hlo_tools.hardware import chip
     from hlo_tools.progress import Progress
     from hlo_tools.report.view import exit_status
-    from hlo_tools.run import lint_subjects
+    from hlo_tools.run import lint_subjects, read_subjects
     from hlo_tools.settings import load_settings
     from hlo_tools.source import SourceTree
     from passes.catalog import BY_NAME
@@ -233,6 +243,7 @@ def _lint(paths: Sequence[str], options: dict[str, Any]) -> int:
             progress=progress,
             new_baseline=new_baseline,
             profiled=any(target.format in PROFILED_FORMATS for target in targets),
+            against=read_subjects([options["against"]]) if options["against"] else None,
         )
         progress.update("writing reports")
     finally:

@@ -71,6 +71,8 @@ def command(rules: "Mapping[str, RuleSpec]", /, old: str, new: str, **options: A
     from hlo_tools.settings import Overrides, load_settings
     from hlo_tools.source import SourceTree
 
+    if old == new == "-":
+        raise click.UsageError("standard input cannot be both OLD and NEW")
     overrides = Overrides(
         chip=options["chip"],
         source_root=Path(options["source_root"]) if options["source_root"] else None,

@@ -66,7 +66,8 @@ class Finding:
       message: one plain sentence: what is slow and why.
       fix: what to do, in the words of the framework.
       fingerprint: 16 hexadecimal digits, stable across renaming, reordering and line shifts.
-      suppressed: why the user silenced it (`source`, `config`, `baseline`), or `None`.
+      suppressed: why it is not reported: the user silenced it (`source`, `config`, `baseline`), or
+        the dumps that these are held against have it too (`against`); `None` if it is reported.
     """
 
     rule: str

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hlo_tools import __version__
 from hlo_tools.analysis.memory_refusal import MemoryRefusal
@@ -18,6 +19,9 @@ from hlo_tools.source import SourceTree
 from hlo_tools.suppression import suppress
 from passes.catalog import BY_NAME
 from passes.runner import ModuleResult, lint_text
+
+if TYPE_CHECKING:
+    from hlo_tools.against import Linted
 
 _NAME = "hlo-lint"
 
@@ -52,6 +56,7 @@ def lint_subjects(
     progress: Progress,
     new_baseline: Path | None = None,
     profiled: bool = False,
+    against: Iterable[Subject | InputError] | None = None,
 ) -> Outcome:
     """Lints modules and applies what the user has silenced.
 
@@ -62,6 +67,8 @@ def lint_subjects(
       progress: told what is being done.
       new_baseline: a file to which the findings that are left go, as a baseline.
       profiled: make profiles of the steps too.
+      against: other compiles of the same modules, whose findings are known; `None` is none. All
+        modules of both sides are then in memory at once.
 
     Raises:
       SettingsError: the baseline cannot be read, or the chip of the settings is not known.
@@ -74,7 +81,12 @@ def lint_subjects(
     findings: list[Finding] = []
     problems: list[Problem] = []
     timings: dict[str, float] = {}
-    for result in _results(subjects, settings, problems, progress, profiled=profiled):
+    results = partial(_results, settings=settings, problems=problems, progress=progress)
+    others = None if against is None else _Others(results(against, profiled=False))
+    for subject, result in results(subjects, profiled=profiled):
+        if others is not None:
+            others.hold(subject, result)
+        del subject  # so that its text is gone while the next one is read
         modules.append(result.summary)
         findings += result.findings
         problems += result.problems
@@ -100,7 +112,7 @@ def lint_subjects(
     return Outcome(
         tool_version=__version__,
         modules=tuple(modules),
-        findings=marked.findings,
+        findings=marked.findings if others is None else others.marked(marked.findings),
         problems=tuple(problems),
         unused_suppressions=marked.unused,
         rules=tuple(
@@ -111,14 +123,49 @@ def lint_subjects(
     )
 
 
+class _Others:
+    """Other compiles of the modules that are linted, and what was found in both.
+
+    Args:
+      results: the modules of the other side.
+    """
+
+    def __init__(self, results: Iterable[tuple[Subject, ModuleResult]]) -> None:
+        self._old = [_kept(*result) for result in results]
+        self._new: list[Linted] = []
+
+    def hold(self, subject: Subject, result: ModuleResult) -> None:
+        """Holds one more of the modules that are linted against the others."""
+        self._new.append(_kept(subject, result))
+
+    def marked(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """The findings of all modules, in their order, those that the others have too marked."""
+        from hlo_tools.against import known_findings
+
+        known = [found for module in known_findings(self._old, self._new) for found in module]
+        return tuple(
+            replace(finding, suppressed="against")
+            if is_known and finding.suppressed is None
+            else finding
+            for finding, is_known in zip(findings, known, strict=True)
+        )
+
+
+def _kept(subject: Subject, result: ModuleResult) -> "Linted":
+    from hlo_tools.against import Linted
+    from hlo_tools.diff.compare import read_module
+
+    return Linted(module=read_module(subject.module), findings=result.findings)
+
+
 def _results(
     subjects: Iterable[Subject | InputError],
+    *,
     settings: Settings,
     problems: list[Problem],
     progress: Progress,
-    *,
     profiled: bool,
-) -> Iterator[ModuleResult]:
+) -> Iterator[tuple[Subject, ModuleResult]]:
     """Yields what each module of the input gave; one that cannot be linted is a problem."""
     for item in subjects:
         if isinstance(item, InputError):
@@ -127,7 +174,7 @@ def _results(
         module = item.module
         try:
             progress.update("linting", module.path, len(module.text))
-            yield _linted(item, settings, profiled=profiled)
+            yield item, _linted(item, settings, profiled=profiled)
         except InputError as error:
             problems.append(Problem(message=error.message, path=error.path, line=error.line))
         except Exception as error:

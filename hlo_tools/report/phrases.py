@@ -113,8 +113,10 @@ def summary(outcome: Outcome, totals: Tally, options: ReportOptions) -> str:
     aside = []
     if numbers[Severity.NOTE] and not options.show_notes:
         aside.append(f"{count(numbers[Severity.NOTE], 'note')} hidden")
-    if totals.suppressed:
-        aside.append(f"{totals.suppressed:,} suppressed")
+    if totals.suppressed > totals.known:
+        aside.append(f"{totals.suppressed - totals.known:,} suppressed")
+    if totals.known:
+        aside.append(f"{totals.known:,} known from the old dumps")
     inside = "; ".join(part for part in (", ".join(kinds), ", ".join(aside)) if part)
     text = count(total, "finding") if total else "No findings"
     if inside:

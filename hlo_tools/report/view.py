@@ -118,10 +118,14 @@ class RuleCount:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Counts of an outcome; suppressed findings are counted in `suppressed` alone."""
+    """Counts of an outcome; suppressed findings are counted in `suppressed` alone.
+
+    Those of them that older dumps have as well are counted in `known` too.
+    """
 
     by_severity: dict[Severity, int] = field(default_factory=lambda: dict.fromkeys(Severity, 0))
     suppressed: int = 0
+    known: int = 0
     failing: int = 0
     rules: list[RuleCount] = field(default_factory=list)
 
@@ -134,6 +138,7 @@ def tally(outcome: Outcome, fail_on: Severity | None) -> Tally:
     for finding in outcome.findings:
         if finding.suppressed is not None:
             result.suppressed += 1
+            result.known += finding.suppressed == "against"
             continue
         result.by_severity[finding.severity] += 1
         result.failing += fails(finding, fail_on)
