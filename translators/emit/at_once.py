@@ -66,7 +66,7 @@ class Total:
     chain: tuple[Op, ...]
 
 
-def _totals(op: Op, carried: Sequence[Value]) -> dict[Value, Total] | None:
+def adds_up(op: Op, carried: Sequence[Value]) -> dict[Value, Total] | None:
     """How each of the carried values adds up; `None` if one does not."""
     region = op.regions[0]
     uses = users(region)
@@ -106,7 +106,7 @@ def at_once(
     """Emits all iterations as one more batch axis; gives whether that worked out."""
     trips = None if loop.trips is None else loop.trips.value
     region = op.regions[0]
-    totals = _totals(op, [argument for _, argument in carried])
+    totals = adds_up(op, [argument for _, argument in carried])
     if trips is None or totals is None or returns_inside(region) or not _independent(e, region):
         return False
     if not carried and not stores(region):
@@ -125,10 +125,10 @@ def at_once(
             e.iterations[loop.number] = axis
             enter_iteration(e, op, loop)
             skipped = {each for total in totals.values() for each in total.chain}
-            yield from _body(e, region, skipped)
+            yield from body_alone(e, region, skipped)
             _check_size(e, axis)
             for index, argument in carried:
-                results[index] = _summed(e, totals[argument], initial[argument], axis)
+                results[index] = summed(e, totals[argument], initial[argument], axis)
     except RetryError:
         e.buffers.restore(saved)
         return False
@@ -151,7 +151,7 @@ def _lies_outside(e: Emission, region: Region, loop: Loop) -> bool:
     return lies_outside(accesses, loop.iteration, list(e.programs))
 
 
-def _body(e: Emission, region: Region, skipped: set[Op]) -> Steps:
+def body_alone(e: Emission, region: Region, skipped: set[Op]) -> Steps:
     """The region without the ops that only add to a total."""
     part = Region(region.arguments, [each for each in region.ops if each not in skipped])
     part.ops[-1] = _bare_end(region)
@@ -190,7 +190,7 @@ def _check_size(e: Emission, axis: BatchAxis) -> None:
             raise RetryError
 
 
-def _summed(e: Emission, total: Total, start: Term, axis: BatchAxis) -> Term:
+def summed(e: Emission, total: Total, start: Term, axis: BatchAxis) -> Term:
     """A total after the loop."""
     result = start
     for op in total.chain:
@@ -202,7 +202,7 @@ def _summed(e: Emission, total: Total, start: Term, axis: BatchAxis) -> Term:
             found = product(e, op, summed=axis, outside=_outside(e))
             result = added(e, op, found, result)
             continue
-        others = [each for each in op.operands if not _in_chain(each, total)]
+        others = [each for each in op.operands if not in_chain(each, total)]
         if len(others) != 1:
             raise RetryError
         value = e.term(others[0])
@@ -210,7 +210,8 @@ def _summed(e: Emission, total: Total, start: Term, axis: BatchAxis) -> Term:
     return result
 
 
-def _in_chain(value: Value, total: Total) -> bool:
+def in_chain(value: Value, total: Total) -> bool:
+    """Whether a value is the total on its way through the body."""
     return value is total.argument or any(value in op.results for op in total.chain)
 
 

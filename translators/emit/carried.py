@@ -1,5 +1,6 @@
 """What loops carry, as far as the analysis of accesses follows it."""
 
+import re
 from collections.abc import Sequence
 
 from translators.access.loops import Loop
@@ -17,6 +18,9 @@ from translators.graph.types import (
     element_of,
     shape_of,
 )
+
+# The head of a loop in Python.
+_COUNTING = re.compile(r"\s*for\s+([A-Za-z]\w*)\s+in\b")
 
 
 def is_followed(e: Emission, value: Value) -> bool:
@@ -91,8 +95,10 @@ def element_of_counter(op: Op) -> IntType:
 
 
 def loop_name(op: Op) -> str:
-    """What the kernel calls the loop's counter."""
-    return op.regions[0].arguments[0].name or "step"
+    """What the kernel calls the loop's counter, which its line says where the IR does not."""
+    text = op.location.text if op.location is not None else ""
+    written = _COUNTING.match(text)
+    return op.regions[0].arguments[0].name or (written[1] if written else "step")
 
 
 def entered(e: Emission, value: Value) -> Emitted:

@@ -87,7 +87,7 @@ class Emission:
       programs: for each coordinate of the programs its batch axis, or the scalar that counts it,
         or both where a step of a grid computes several of them.
       largest: how many elements an array of many iterations may have.
-      iterations: the loops that are open, by number: their batch axis or counter.
+      iterations: the loops that are open, by number: their batch axis or counter, or both.
       active: which programs come here; all if `None`.
       alive: which programs have not returned; all if `None`.
       serial: whether programs run one after another.
@@ -114,7 +114,7 @@ class Emission:
     rules: Mapping[str, Rule]
     programs: Mapping[Variable, BatchAxis | Term | Tiled]
     largest: int
-    iterations: dict[int, BatchAxis | Term] = field(default_factory=dict)
+    iterations: dict[int, BatchAxis | Term | Tiled] = field(default_factory=dict)
     active: Term | None = None
     alive: Term | None = None
     notes: list[Note] = field(default_factory=list)
@@ -199,7 +199,7 @@ class Emission:
         self.shifts.append(shift)
         self.axes = [*shift.values(), made]
         self.programs = {key: placed(each) for key, each in self.programs.items()}
-        self.iterations = {key: moved(each) for key, each in self.iterations.items()}
+        self.iterations = {key: placed(each) for key, each in self.iterations.items()}
         try:
             self.active = None if self.active is None else self._moved(self.active)
             self.alive = None if self.alive is None else self._moved(self.alive)

@@ -165,7 +165,8 @@ def span_of(e: Emission, dimension: Dimension) -> Span | None:
 
 
 def _tiled(e: Emission, variable: Variable) -> Tiled | None:
-    found = e.programs.get(variable)
+    found = e.iterations.get(variable.loop) if isinstance(variable, Iteration) else None
+    found = found or e.programs.get(variable)
     return found if isinstance(found, Tiled) else None
 
 
@@ -180,6 +181,8 @@ def _digit(e: Emission, variable: Variable) -> Digit | None:
             return None
         case Iteration(loop=loop):
             counted = e.iterations.get(loop)
+            if isinstance(counted, Tiled):
+                counted = counted.axis
             if isinstance(counted, BatchAxis):
                 return Digit(axis=counted, unit=1, extent=counted.extent)
             return None

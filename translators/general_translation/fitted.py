@@ -122,7 +122,10 @@ class Fitted:
         launches = [self.resized.translated(sizes).function.blocks for sizes in self.launches]
         for name, length in self.resized.blocks.items():
             values = tuple(
-                each.whole for blocks in launches for each in blocks if each.name == name
+                each.whole
+                for blocks in launches
+                for each in blocks
+                if each.name == name and not each.even
             )
             if length < LARGEST and len(values) == len(launches):
                 formula = self._fitter.formula(values)

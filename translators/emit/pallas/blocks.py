@@ -1,7 +1,7 @@
 """How long the blocks of a step are: what suits a TPU, in the place of what suited a GPU."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from translators.access.expression import Digit
@@ -10,6 +10,7 @@ from translators.graph.graph import Module, walk
 
 _LEAST = 128
 _LEAST_STEPS = 4
+_INNER = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Room:
       elements: of a block where a kernel goes through memory once.
       row: elements of the longest row of such a block.
       programs: how many programs a step has at the most.
+      inner: of what the products of a step sum over; all of it where it is not said.
     """
 
     rows: int = 1024
@@ -31,6 +33,7 @@ class Room:
     elements: int = 1 << 19
     row: int = 1 << 11
     programs: int = 512
+    inner: int | None = None
 
     @property
     def half(self) -> "Room":
@@ -41,7 +44,13 @@ class Room:
             elements=self.elements // 2,
             row=max(_LEAST, self.row // 2),
             programs=max(8, self.programs // 2),
+            inner=self.inner,
         )
+
+    @property
+    def in_parts(self) -> "Room":
+        """Room for a part of what products sum over."""
+        return replace(self, columns=self.rows, inner=_INNER)
 
     @property
     def least(self) -> bool:

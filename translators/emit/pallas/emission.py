@@ -15,7 +15,7 @@ from translators.emit.pallas.elements.held_types import held_element, is_narrow
 from translators.emit.pallas.orders import FUNCTIONS
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.windows import Window, reach
-from translators.emit.terms import BatchAxis, Term, dtype
+from translators.emit.terms import BatchAxis, Term, Tiled, dtype
 from translators.emit.tiles import Source
 from translators.emit.tiling import Span
 from translators.graph.graph import Op, Value, walk
@@ -94,6 +94,7 @@ class StepEmission(Emission):
       outputs: the windows that are written, by buffer.
       kept: the buffers whose windows begin as what was there before.
       covered: for each buffer the places of its window that are written in any case.
+      totals: values that steps add up, each with the reference that holds it and what it is.
       begun: the buffers that something has been written to.
       changing: the numbers of the arguments that are written through.
       uncertain: the ops in loops that may have no iteration.
@@ -111,6 +112,7 @@ class StepEmission(Emission):
     outputs: dict[int, Window] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)
     covered: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
+    totals: dict[Value, tuple[str, Term]] = field(default_factory=dict)
     begun: set[int] = field(default_factory=set)
     changing: frozenset[int] = frozenset()
     uncertain: frozenset[Op] = frozenset()
@@ -146,6 +148,12 @@ class StepEmission(Emission):
     def summed(self) -> frozenset[BatchAxis]:
         """The axes of the iterations that are computed at once."""
         return frozenset(each for each in self.iterations.values() if isinstance(each, BatchAxis))
+
+    @property
+    def parted(self) -> frozenset[BatchAxis]:
+        """The axes of the iterations of which each step computes a part."""
+        counted = self.iterations.values()
+        return frozenset(each.axis for each in counted if isinstance(each, Tiled))
 
     def give(self, op: Op, text: str, operands: Sequence[Term], *, result: int = 0) -> Term:
         """A result that is computed element by element from `operands`.
@@ -274,6 +282,12 @@ class StepEmission(Emission):
         if not window.initial:
             window.initial = self._reference(window.buffer, "before_ref")
         return window.initial
+
+    def total(self, value: Value, like: Term) -> str:
+        """The reference to vector memory that holds a value from step to step."""
+        reference = self.writer.fresh(f"{value.name or 'total'}_ref")
+        self.totals[value] = reference, like
+        return reference
 
     def keeps(self, window: Window) -> None:
         """Says that the window begins as what was there before."""

@@ -33,6 +33,7 @@ from translators.emit.pallas.layout import joined
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
 from translators.emit.pallas.preamble import needed
+from translators.emit.pallas.stepping import run_in_parts
 from translators.emit.pallas.windows import Cut, Window, reach
 from translators.emit.pointers import pointee_of
 from translators.emit.python_file import python_file
@@ -42,7 +43,7 @@ from translators.emit.tiles import unviewed, view
 from translators.emit.writer import Writer
 from translators.graph.errors import GraphError
 from translators.graph.graph import Module, users
-from translators.graph.types import I32, I64, PointerType, element_of
+from translators.graph.types import I32, I64, PointerType, bit_width, element_of
 
 # Ops that touch memory and have no form on windows.
 _REFUSED = (
@@ -155,7 +156,10 @@ class _Maker:
         with self._writer.nested() as block:
             for index, fact in enumerate(self._facts):
                 self._enter(index, fact)
-            run(e, kernel.body)
+            if self._plan.parts is None:
+                run(e, kernel.body)
+            else:
+                run_in_parts(e, kernel.body, self._plan.parts)
             e.keep_what_is_left()
         self._writer.location = None
         self._drop_unread(block)
@@ -165,6 +169,7 @@ class _Maker:
         name = self._writer.fresh("kernel")
         inputs, outputs, aliases = self._operands()
         parameters = [each for each, *_ in (*inputs, *outputs)]
+        parameters += [reference for reference, _ in e.totals.values()]
         self._writer.define(name, ", ".join(parameters), block, "")
         self._called(name, grid, inputs, outputs, aliases)
         results = self._buffers.results(e.outputs)
@@ -426,7 +431,10 @@ class _Maker:
         """What the blocks of a step take of vector memory."""
         e = self._emission
         blocks = (*e.windows.values(), *e.outputs.values())
-        return 2 * sum(each.bytes for each in blocks if not each.scalars)
+        totals = sum(
+            prod(each.array_shape) * bit_width(each.element) // 8 for _, each in e.totals.values()
+        )
+        return totals + 2 * sum(each.bytes for each in blocks if not each.scalars)
 
     def _check_memory(self) -> None:
         e = self._emission
@@ -461,6 +469,12 @@ class _Maker:
             f"in_specs=[{listed}]",
             f"out_specs={places[0] if single else f'[{chr(44).join(places)}]'}",
         ]
+        if e.totals:
+            held = [
+                f"pltpu.VMEM({each.array_shape}, {dtype(each.element)})"
+                for _, each in e.totals.values()
+            ]
+            steps.append(f"scratch_shapes=[{', '.join(held)}]")
         led = self._prefetched()
         if led:
             steps = [

@@ -57,16 +57,23 @@ def emit_pallas_kernel(
     if ordered is not None:
         raise UnsupportedError(ordered.text, module.kernel.location)
     placed = analyze(module, analysis.launch, program_axes(analysis))
-    room = Room()
+    room, in_parts = Room(), True
     while True:
         lengths = Lengths(asked=blocks, location=module.kernel.location)
         try:
             function = _with_room(module, placed, arguments, room, lengths)
             return placed, replace(function, blocks=lengths.found)
         except TooLargeError:
-            if room.least or lengths.settled:
+            if in_parts and room.inner is None:
+                room = room.in_parts
+            elif room.least or lengths.settled:
                 raise
-            room = room.half
+            else:
+                room = room.half
+        except UnsupportedError:
+            if room.inner is None:
+                raise
+            room, in_parts = replace(room, inner=None).half, False
 
 
 def _with_room(

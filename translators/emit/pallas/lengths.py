@@ -34,11 +34,13 @@ class BlockLength:
       name: what it is called.
       length: how long a block is; `whole` where there is one block alone.
       whole: how long the dimension is.
+      even: whether blocks divide the dimension, so that none is shorter.
     """
 
     name: str
     length: int
     whole: int
+    even: bool = False
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -99,6 +101,10 @@ class Lengths:
         count = min(extent, self.asked.get(name, chosen))
         self.several[name] = BlockLength(name=name, length=count, whole=extent)
         return count
+
+    def iterations(self, name: str, chosen: int, trips: int) -> None:
+        """Takes down how many iterations of a loop a step does."""
+        self.several[name] = BlockLength(name=name, length=chosen, whole=trips, even=True)
 
     def _check(self, name: str, length: int, blocks: Blocks) -> None:
         """Refuses a length that the kernel cannot have.

@@ -18,6 +18,7 @@ from translators.access.expression import (
 from translators.emit.axis_order import outermost_first
 from translators.emit.pallas.blocks import Room
 from translators.emit.pallas.lengths import Lengths
+from translators.emit.pallas.parts import Parts, parts_of
 from translators.emit.terms import BatchAxis, Term, Tiled
 from translators.graph.graph import Module, walk
 from translators.graph.types import I32, shape_of
@@ -36,11 +37,13 @@ class Plan:
       grid: the variables that count the steps, the outermost first, with how many there are.
       names: what they are called.
       programs: what each coordinate of the programs is within a step.
+      parts: the loop of which each step does a part, if there is one.
     """
 
     grid: Mapping[Variable, int]
     names: Mapping[Variable, str]
     programs: Mapping[Variable, BatchAxis | Term | Tiled]
+    parts: Parts | None = None
 
 
 def plan_of(
@@ -88,7 +91,12 @@ def plan_of(
         called[step] = step.name
         programs[step] = Term(text=step.name, element=I32)
         programs[each] = Tiled(step=step, axis=axis)
-    return Plan(grid=grid, names=called, programs=programs)
+    parts = parts_of(module, analysis, room, lengths)
+    if parts is not None:
+        grid[parts.variable] = parts.count
+        called[parts.variable] = parts.name
+        programs[parts.variable] = Term(text=parts.name, element=I32)
+    return Plan(grid=grid, names=called, programs=programs, parts=parts)
 
 
 def _coordinates(analysis: Analysis) -> Sequence[Digit | ProgramId]:

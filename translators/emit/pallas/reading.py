@@ -226,7 +226,8 @@ def window_for(
     state = e.buffers.states[buffer]
     try:
         moving = e.grid if written or e.is_written(buffer) else e.counters(spans)
-        window, seen = window_of(buffer, state, spans, moving, e.summed, e.whole.get(buffer, {}))
+        whole = e.whole.get(buffer, {})
+        window, seen = window_of(buffer, state, spans, moving, e.summed, e.parted, whole)
     except WindowError as error:
         raise e.refuse(op, f"is no block of `{state.fact.name}`: {error}") from None
     if written or buffer in e.outputs or e.is_written(buffer):

@@ -139,6 +139,7 @@ def window_of(
     spans: Sequence[Span],
     grid: Mapping[Variable, int],
     summed: Set[BatchAxis],
+    parted: Set[BatchAxis],
     whole: Mapping[int, int],
 ) -> tuple[Window, tuple[Seen, ...]]:
     """The window that an access needs, without a name, and the access's place in it.
@@ -149,6 +150,7 @@ def window_of(
       spans: what the access touches.
       grid: the variables that count the steps.
       summed: the axes of the iterations that are computed at once.
+      parted: the axes of the iterations of which each step computes a part.
       whole: the dimensions of which the window is to have all, and how many positions at least.
 
     Raises:
@@ -157,7 +159,7 @@ def window_of(
     natural = [
         [
             _Part(part, _cut(part, grid, summed, whole=whole.get(place, 0)))
-            for part in _rows(span, summed)
+            for part in _rows(span, summed, parted)
         ]
         for place, span in enumerate(spans)
     ]
@@ -294,9 +296,11 @@ def _apart(span: Span, grid: Mapping[Variable, int]) -> list[_Part] | None:
     return [_Part(blocks, _cut(blocks, grid, frozenset(), whole=0)), _Part(rest, own)]
 
 
-def _rows(span: Span, summed: Set[BatchAxis]) -> tuple[Span, ...]:
+def _rows(span: Span, summed: Set[BatchAxis], parted: Set[BatchAxis]) -> tuple[Span, ...]:
     """A dimension that is gone through row by row as several: rows, and what is in them."""
     found: list[Span] = []
+    if any(each.axis in parted for each in span.digits):
+        return (span,)
     while len(span.digits) > 1 and not is_summed(span, summed):
         *outer, inner = span.digits
         width = inner.extent
