@@ -27,7 +27,8 @@ def interval_under(expression: Affine, facts: Iterable[Affine]) -> Interval | No
     Returns:
       `None` where that shows that the facts cannot all hold.
     """
-    given = [part for each in facts for part in parts_of(each) if part.interval.low < 0]
+    parts = (part for each in facts for part in parts_of(each))
+    given = [_tightened(each) for each in parts if each.interval.low < 0]
     if not given:
         return expression.interval
     bounds = _bounds(given)
@@ -50,6 +51,15 @@ def interval_under(expression: Affine, facts: Iterable[Affine]) -> Interval | No
             else:
                 low = max(low, -(-end.low // scale))
     return Interval(low, high) if low <= high else None
+
+
+def _tightened(fact: Affine) -> Affine:
+    """The same fact as one that is zero somewhere: `4 * x + 3 >= 0` says that `4 * x >= 0`.
+
+    A counter that begins at and goes by multiples of 4 so ends 4 before an end that is one.
+    """
+    step = math.gcd(*(factor for _, factor in fact.terms))
+    return fact.plus(-(fact.offset % step)) if step else fact
 
 
 def _interval(expression: Affine, bounds: Mapping[Variable, Interval]) -> Interval:
