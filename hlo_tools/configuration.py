@@ -4,7 +4,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -139,7 +139,26 @@ class Table:
                 found = _KEY.match(line)
                 if found and found[1].strip("\"'") == key:
                     return number
+        if header is None and self.keys:
+            # Written inside its parent: `table.key = 1`, or `table = { key = 1 }`.
+            return self._line_in_parent(key)
         return header
+
+    def _line_in_parent(self, key: str | None) -> int | None:
+        lines = self.text.split("\n")
+        parent = replace(self, keys=self.keys[:-1], values={}, index=0)
+        name = re.escape(self.keys[-1])
+        if key is not None:
+            dotted = re.compile(
+                rf"""\s*["']?{name}["']?\s*\.\s*["']?{re.escape(key)}["']?\s*[=.]"""
+            )
+            first = parent.line(self.keys[-1])
+            for number in range(first or len(lines) + 1, len(lines) + 1):
+                if dotted.match(lines[number - 1]):
+                    return number
+                if _HEADER.match(lines[number - 1]):
+                    break
+        return parent.line(self.keys[-1])
 
 
 def read_toml(path: Path) -> Table:

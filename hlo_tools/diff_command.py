@@ -10,7 +10,7 @@ from hlo_tools import __version__
 from hlo_tools.console import complain, once, option_once, screen, write_stdout
 
 if TYPE_CHECKING:
-    from hlo_tools.comparison import Comparison
+    from hlo_tools.comparison import Comparison, ModuleComparison
     from hlo_tools.diff.compare import ReadModule
     from hlo_tools.findings import Problem
     from hlo_tools.progress import Progress
@@ -119,15 +119,7 @@ def _compare(
         except InputError as error:
             problems.append(Problem(message=error.message, path=error.path, line=error.line))
     if allowed is not None:
-        problems += [
-            Problem(
-                message=f"the step of module `{module.new.name}` has no modelled time to hold to "
-                "`--fail-on-regression`: give the chip with `--chip`",
-                path=module.new.path,
-            )
-            for module in modules
-            if module.regression is None
-        ]
+        problems += filter(None, map(_unjudged, modules))
     if not modules and not problems:
         problems.append(Problem(message="no module is in both the old and the new dumps"))
     return Comparison(
@@ -138,6 +130,20 @@ def _compare(
         problems=tuple(problems),
         allowed=allowed,
     )
+
+
+def _unjudged(module: "ModuleComparison") -> "Problem | None":
+    """What keeps a step from being held to the regression that is allowed."""
+    from hlo_tools.findings import Problem
+
+    what = f"the step of module `{module.new.name}` cannot be held to `--fail-on-regression`"
+    if module.old.truncated or module.new.truncated:
+        path = module.old.path if module.old.truncated else module.new.path
+        return Problem(message=f"{what}: the dump is truncated", path=path)
+    if module.regression is None:
+        message = f"{what}: it has no modelled time, give the chip with `--chip`"
+        return Problem(message=message, path=module.new.path)
+    return None
 
 
 def _read(path: str, problems: "list[Problem]", progress: "Progress") -> "list[ReadModule]":

@@ -3,6 +3,7 @@
 import enum
 from dataclasses import dataclass
 
+from hlo_tools.budgets import BudgetCheck
 from hlo_tools.hlo.location import SourceLocation
 from hlo_tools.profile import StepProfile
 
@@ -185,3 +186,4 @@ class Outcome:
     unused_suppressions: tuple[UnusedSuppression, ...] = ()
     rules: tuple[RuleInfo, ...] = ()
     timings: tuple[tuple[str, float], ...] = ()
+    budgets: tuple[BudgetCheck, ...] = ()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hlo_tools import __version__
 from hlo_tools.analysis.memory_refusal import MemoryRefusal
 from hlo_tools.baseline import read_baseline, write_baseline
+from hlo_tools.budgets import BudgetCheck
 from hlo_tools.console import report_bug
 from hlo_tools.errors import InputError
 from hlo_tools.findings import Finding, ModuleSummary, Outcome, Problem, RuleInfo, Severity
@@ -81,6 +82,7 @@ def lint_subjects(
     findings: list[Finding] = []
     problems: list[Problem] = []
     timings: dict[str, float] = {}
+    budgets: list[BudgetCheck] = []
     results = partial(_results, settings=settings, problems=problems, progress=progress)
     others = None if against is None else _Others(results(against, profiled=False))
     for subject, result in results(subjects, profiled=profiled):
@@ -90,10 +92,15 @@ def lint_subjects(
         modules.append(result.summary)
         findings += result.findings
         problems += result.problems
+        budgets += result.budgets
         for phase, seconds in result.timings:
             timings[phase] = timings.get(phase, 0.0) + seconds
     if not modules and not problems:
         problems.append(Problem(message="there is no HLO module in the input"))
+    for budget in settings.budgets if modules else ():
+        if not any(budget.is_for(module.name) for module in modules):
+            message = f"budget `{budget.key}` is for none of the modules: see its `modules`"
+            problems.append(Problem(message=message, path=budget.file, line=budget.line))
 
     silence = partial(
         suppress,
@@ -120,6 +127,7 @@ def lint_subjects(
             for r in sorted(BY_NAME.values(), key=lambda rule: rule.id)
         ),
         timings=tuple(timings.items()),
+        budgets=tuple(budgets),
     )
 
 

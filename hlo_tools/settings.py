@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from hlo_tools.analysis.asynchrony import COLLECTIVES
+from hlo_tools.budgets import COLLECTIVES_KEY, KINDS, Budget, parse_limit
 from hlo_tools.configuration import Table, read_toml, unknown
 from hlo_tools.errors import SettingsError
 from hlo_tools.findings import Severity
@@ -69,6 +72,7 @@ class Settings:
       rule_options: by rule name, the options that the configuration sets.
       library_paths: further glob patterns for files that are never the user's own code.
       own_paths: glob patterns for files that always are, whatever else matches.
+      budgets: what a step may cost at most, in the order of the configuration.
     """
 
     select: tuple[str, ...]
@@ -83,6 +87,7 @@ class Settings:
     rule_options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     library_paths: tuple[str, ...] = ()
     own_paths: tuple[str, ...] = ()
+    budgets: tuple[Budget, ...] = ()
 
     @property
     def enabled(self) -> tuple[str, ...]:
@@ -234,8 +239,52 @@ def _from_table(table: Table, rules: RuleNames) -> dict[str, Any]:
         changes["op_ignores"] = tuple(_op_ignore(entry, rules) for entry in entries)
     if table.has("rules"):
         changes["rule_options"] = _rule_options(table.table("rules"), rules)
+    if table.has("budgets"):
+        changes["budgets"] = _budgets(table.table("budgets"))
     table.finish("key")
     return changes
+
+
+def _budgets(table: Table) -> tuple[Budget, ...]:
+    """Returns the budgets; `modules` says for which modules they are, all of them by default."""
+    modules = table.strings("modules") if table.has("modules") else ()
+    found = []
+    for key in KINDS:
+        if table.has(key):
+            text = table.values[key]
+            if not isinstance(text, str):
+                text = str(text)  # a number without a unit is told what units there are
+            limit, unit = _located(table, key, partial(parse_limit, key), text)
+            found.append(
+                Budget(
+                    key=key,
+                    limit=limit,
+                    written_in=unit,
+                    modules=modules,
+                    file=table.file,
+                    line=table.line(key),
+                )
+            )
+    if table.has(COLLECTIVES_KEY):
+        counts = table.table(COLLECTIVES_KEY)
+        for kind in sorted(COLLECTIVES):
+            if counts.has(kind):
+                number = counts.like(kind, 0)
+                assert isinstance(number, int)
+                if number < 0:
+                    raise counts.error(f"`{kind}` must be a number of collectives", kind)
+                found.append(
+                    Budget(
+                        key=f"{COLLECTIVES_KEY}.{kind}",
+                        limit=number,
+                        modules=modules,
+                        file=table.file,
+                        line=counts.line(kind),
+                    )
+                )
+        counts.finish("kind of collective")
+    table.finish("budget")
+    return tuple(found)
 
 
 def _op_ignore(entry: Table, rules: RuleNames) -> OpIgnore:

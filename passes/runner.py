@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from hlo_tools.analysis.figures import figures
 from hlo_tools.analysis.memory_refusal import MemoryRefusal
+from hlo_tools.budgets import BudgetCheck, check_budgets
 from hlo_tools.findings import Finding, ModuleSummary, Problem
 from hlo_tools.hardware import choose_chip, detect_backend
 from hlo_tools.hlo.module import Module
@@ -30,12 +32,14 @@ class ModuleResult:
       findings: every finding, suppressed ones included, worst first within a place.
       problems: rules that failed.
       timings: seconds by phase and rule.
+      budgets: the user's budgets held to it.
     """
 
     summary: ModuleSummary
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
     timings: tuple[tuple[str, float], ...]
+    budgets: tuple[BudgetCheck, ...] = ()
 
 
 def lint_text(
@@ -124,6 +128,9 @@ def _lint(
         except Exception as error:
             problems.append(_failed(rule.name, path, error))
         clock.lap(rule.name)
+    checks, unchecked = _checked(facts, path=path, settings=settings)
+    problems += unchecked
+    clock.lap("budgets")
     order = {c.name: number for number, c in enumerate(facts.execution.executed)}
     findings.sort(key=lambda f: (order.get(f.computation, len(order)), f.hlo_line, f.id))
     findings = _fingerprinted(findings, module)
@@ -156,7 +163,36 @@ def _lint(
         findings=tuple(findings),
         problems=tuple(problems),
         timings=tuple(clock.laps),
+        budgets=tuple(checks),
     )
+
+
+def _checked(
+    facts: Facts, *, path: str, settings: Settings
+) -> tuple[list[BudgetCheck], list[Problem]]:
+    """The budgets held to a module; one that cannot be checked is a problem, since it says nothing.
+
+    Of a module that is cut off or not compiled yet no figure is what the step will take.
+    """
+    module = facts.module
+    budgets = [budget for budget in settings.budgets if budget.is_for(module.name)]
+    if not budgets:
+        return [], []
+    checks: list[BudgetCheck] = []
+    reason = "neither the dump nor `--chip` tells the chip"
+    if not facts.optimized or module.truncated:
+        unknown = budgets
+        reason = "it is truncated" if facts.optimized else "it is not optimised yet"
+    else:
+        checks, unknown = check_budgets(budgets, figures(facts), path=path, module=module.name)
+    if not unknown:
+        return checks, []
+    keys = ", ".join(f"`{budget.key}`" for budget in unknown)
+    message = (
+        f"the budgets {keys} of module `{module.name}` cannot be checked: {reason}; "
+        "`modules` of the budgets can leave it out"
+    )
+    return checks, [Problem(message=message, path=path)]
 
 
 def _profile(facts: Facts, start_line: int) -> StepProfile | None:

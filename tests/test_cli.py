@@ -15,6 +15,7 @@ import pytest
 
 import hlo_tools.run
 from hlo_tools import __version__
+from hlo_tools.budgets import BudgetCheck
 from hlo_tools.cli import main
 from hlo_tools.errors import InputError
 from hlo_tools.findings import Cost, Finding, ModuleSummary, Problem, Severity
@@ -44,6 +45,7 @@ class Result:
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
     timings: tuple[tuple[str, float], ...] = (("parse", 0.25),)
+    budgets: tuple[BudgetCheck, ...] = ()
 
 
 def finding(severity: Severity = Severity.WARNING, **changes: object) -> Finding:

@@ -88,6 +88,11 @@ def _program(side: ReadModule, chip: Chip | None, modelling: Modelling) -> Progr
         side.module, library_paths=modelling.library_paths, own_paths=modelling.own_paths
     )
     program = Program(side.module, chip=chip, provenance=provenance)
+    if side.module.truncated and not any(program.cost.priced):
+        raise InputError(
+            f"module `{side.module.name}` is cut off before anything that its step runs",
+            path=side.path,
+        )
     if not program.optimized:
         raise InputError(
             f"module `{side.module.name}` is not optimised yet: compare what the compiler made of "

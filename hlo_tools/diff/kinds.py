@@ -32,6 +32,7 @@ OPPOSITES = (
     ("padding-grown", "padding-shrunk"),
     ("size-grown", "size-shrunk"),
     ("layout-changed", "layout-changed"),
+    ("moved-off-chip", "moved-on-chip"),
     ("work-added", "work-removed"),
     ("work-changed", "work-changed"),
     ("estimate-raised", "estimate-lowered"),
@@ -293,7 +294,8 @@ def _relaid(old: Sequence[Kernel], new: Sequence[Kernel]) -> Told | None:
     place = {False: "HBM", True: "on-chip memory"}
     if a.on_chip != b.on_chip:
         now, was = place[b.on_chip], place[a.on_chip]
-        return "layout-changed", f"{array(b)} lies in {now}, it was in {was}"
+        kind = "moved-on-chip" if b.on_chip else "moved-off-chip"
+        return kind, f"{array(b)} lies in {now}, it was in {was}"
     return None
 
 

@@ -106,11 +106,12 @@ def _near(ours: list[int], theirs: list[int]) -> Iterator[tuple[int, int]]:
 
 def _similarity(old: Graph, new: Graph, a: int, b: int, forward: list[int]) -> float:
     kinds = old.kinds[a], new.kinds[b]
-    if _family(kinds[0]) != _family(kinds[1]):
+    names = old.names[a], new.names[b]
+    same_name = bool(names[0]) and names[0] == names[1]
+    if not _may_stand_for(*kinds, same_name=same_name):
         return 0.0
     score = 2.0 if kinds[0] == kinds[1] else 0.0
-    names = old.names[a], new.names[b]
-    if names[0] and names[0] == names[1]:
+    if same_name:
         score += 3.0
     elif not any(names):
         score += 1.0
@@ -128,6 +129,12 @@ def _similarity(old: Graph, new: Graph, a: int, b: int, forward: list[int]) -> f
     score += 2.0 * _shared(old.users[a], new.users[b], forward)
     score += 2.0 * _overlap(old, new, a, b)
     return score + (1.0 if _in_loop(old, a) == _in_loop(new, b) else 0.0)
+
+
+def _may_stand_for(ours: str, theirs: str, *, same_name: bool) -> bool:
+    """Whether one may be the other; a kernel is a fusion's only by the operation's name."""
+    families = {_family(ours), _family(theirs)}
+    return len(families) == 1 or (same_name and families == {"work", "custom-call"})
 
 
 def _family(kind: str) -> str:

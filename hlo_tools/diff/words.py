@@ -7,13 +7,13 @@ from hlo_tools.report.units import format_bytes
 
 
 def noun(kernel: Kernel) -> str:
-    """What a kernel is, with its name: "matmul `%fusion.3`"."""
+    """What a kernel is, with its name: "matmul `%fusion.3`"; of a call into a library, which."""
     name = f"`%{kernel.instruction.name}`"
+    if kernel.opcode == "custom-call":
+        target = (kernel.instruction.attribute("custom_call_target") or "").strip('"')
+        return f"custom call {name} (`{target}`)" if target else f"custom call {name}"
     work = kernel.work
-    what = kernel.opcode if kernel.opcode != "custom-call" else "custom call"
-    if work is not None and work.matmuls:
-        what = "matmul"
-    return f"{what} {name}"
+    return f"matmul {name}" if work is not None and work.matmuls else f"{kernel.opcode} {name}"
 
 
 def array(shape: Shape) -> str:

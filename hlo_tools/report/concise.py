@@ -23,6 +23,10 @@ def _lines(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
         cost = phrases.cost(finding, modules.get((finding.path, finding.module)))
         name = visible(finding.instruction).removeprefix("%")
         yield f"{place}: {rule}{inferred}: {visible(finding.message)} [%{name}; {cost}]"
+    for check in outcome.budgets:
+        place = phrases.dump_place(check.budget.file, check.budget.line)
+        state = "error" if check.exceeded else "kept"
+        yield f"{place}: {state} budget: {phrases.budget(check)} [{visible(check.module)}]"
     yield from phrases.remarks(outcome)
     totals = tally(outcome, options.fail_on)
     if options.statistics:

@@ -34,6 +34,7 @@ unless notes are shown; buffers likewise by the peak."""
 
 _MAX_SIDES = 3
 _MAX_LIVE = 8
+_PLURALS = {"argument": "arguments", "output": "outputs", "temporary": "temporaries"}
 
 
 def render(comparison: Comparison, options: ReportOptions) -> Iterator[str]:
@@ -176,7 +177,7 @@ def _change(before: float, after: float) -> str:
 
 def _remarks(module: ComparedModule, side: str) -> Iterator[str]:
     if module.truncated:
-        yield f"  the {side} dump is truncated; what was read of it is compared"
+        yield f"  the {side} dump is truncated: its totals are of what was read"
     if module.unknown_trip_counts:
         loops = count(module.unknown_trip_counts, "loop")
         yield f"  {side}: {loops} of unknown trip count, taken to run once"
@@ -247,8 +248,8 @@ def _place(cause: Cause, module: ModuleComparison, options: ReportOptions, paint
             place += " (inferred)"
         return place if cause.source_is_new else f"{place} (old)"
     change = cause.changes[0]
-    side, path = (change.new, module.new.path) if change.new else (change.old, module.old.path)
-    return paint(BOLD, phrases.dump_place(path, side.hlo_line if side else None))
+    side, name = (change.new, "new") if change.new is not None else (change.old, "old")
+    return paint(BOLD, f"line {side.hlo_line if side is not None else 0} of the {name} dump")
 
 
 def _sides(sides: Sequence[Side]) -> str:
@@ -297,7 +298,10 @@ def _memory(
 def _live(change: LiveChange, options: ReportOptions, width: int) -> Iterator[str]:
     grown = change.new_bytes - change.old_bytes
     amount = ("+" if grown > 0 else "-") + format_bytes(abs(grown))
-    many = count(change.new_count, change.kind) if change.new_count else f"no {change.kind}"
+    many = f"no {change.kind}"
+    if change.new_count:
+        kind = change.kind if change.new_count == 1 else _PLURALS.get(change.kind, change.kind)
+        many = f"{change.new_count:,} {kind}"
     text = f"{many} `{visible(change.shape)}`"
     if change.new_count != change.old_count:
         text += f", it was {change.old_count:,}" if change.old_count else ", there was none"

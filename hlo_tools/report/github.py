@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hlo_tools.findings import Finding, Outcome, Severity
 from hlo_tools.report import phrases
 from hlo_tools.report.escape import defuse, visible, workflow_data, workflow_property
-from hlo_tools.report.view import ReportOptions, shown, tally
+from hlo_tools.report.view import ReportOptions, exceeded, shown, tally
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
@@ -28,6 +28,13 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
             title += " (inferred)"
         properties = {**_place(finding, options), "title": title}
         yield _command(_COMMANDS[finding.severity], properties, "\n".join(lines))
+    for check in exceeded(outcome):
+        properties = {"file": phrases.dump_path(check.budget.file)}
+        if check.budget.line:
+            properties["line"] = str(check.budget.line)
+        properties["title"] = f"budget {visible(check.budget.key)}"
+        module = f"{visible(check.module)} ({phrases.dump_path(check.path)})"
+        yield _command("error", properties, f"{module}: {phrases.budget(check)}")
     for problem in outcome.problems:
         where = {} if problem.path is None else {"file": phrases.dump_path(problem.path)}
         if where and problem.line:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from hlo_tools.findings import Finding, ModuleSummary, Outcome, Severity
 from hlo_tools.profile import Operation
 from hlo_tools.report import phrases
-from hlo_tools.report.escape import xml
+from hlo_tools.report.escape import visible, xml
 from hlo_tools.report.excerpt import Excerpt, excerpt
 from hlo_tools.report.plots.memory import memory_plot
 from hlo_tools.report.plots.roofline import roofline_plot
@@ -80,7 +80,7 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
         counts=totals.by_severity,
         severities=sorted(Severity, reverse=True),
         summary=phrases.summary(outcome, totals, options),
-        remarks=list(phrases.remarks(outcome)),
+        remarks=[*_budgets(outcome), *phrases.remarks(outcome)],
         rules=_rules(outcome, findings),
     )
 
@@ -111,6 +111,12 @@ def _modules(outcome: Outcome, findings: list[Finding], options: ReportOptions) 
             )
         )
     return views
+
+
+def _budgets(outcome: Outcome) -> Iterator[str]:
+    for check in outcome.budgets:
+        place = f"{phrases.dump_path(check.path)}: module `{visible(check.module)}`"
+        yield f"{place}: budget {phrases.budget(check)}"
 
 
 def _step_seconds(summary: ModuleSummary | None) -> float:

@@ -9,10 +9,11 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 
+from hlo_tools.budgets import BudgetCheck
 from hlo_tools.findings import Cost, Finding, ModuleSummary, Outcome, Related, Severity
 from hlo_tools.hlo.location import SourceLocation
 from hlo_tools.report.escape import defuse_json
-from hlo_tools.report.view import ReportOptions, exit_status, tally, worst_first
+from hlo_tools.report.view import ReportOptions, exceeded, exit_status, tally, worst_first
 
 SCHEMA_VERSION = 1
 
@@ -24,6 +25,8 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
     yield from array(_module(module) for module in outcome.modules)
     yield ',\n"findings": '
     yield from array(_finding(finding) for finding in worst_first(outcome.findings))
+    yield ',\n"budgets": '
+    yield from array(map(_budget, outcome.budgets))
     yield ',\n"problems": '
     yield from array(
         {"message": item.message, "path": item.path, "line": item.line, "rule": item.rule}
@@ -128,6 +131,22 @@ def _related(related: Related) -> dict[str, object]:
     }
 
 
+def _budget(check: BudgetCheck) -> dict[str, object]:
+    budget = check.budget
+    return {
+        "budget": budget.key,
+        "unit": budget.unit,
+        "limit": finite(budget.limit),
+        "value": finite(check.value),
+        "margin": finite(check.margin),
+        "exceeded": check.exceeded,
+        "path": check.path,
+        "module": check.module,
+        "file": budget.file,
+        "line": budget.line,
+    }
+
+
 def _summary(outcome: Outcome, options: ReportOptions) -> dict[str, object]:
     totals = tally(outcome, options.fail_on)
     return {
@@ -148,6 +167,8 @@ def _summary(outcome: Outcome, options: ReportOptions) -> dict[str, object]:
             }
             for rule in totals.rules
         ],
+        "budgets": len(outcome.budgets),
+        "budgets_exceeded": len(exceeded(outcome)),
         "problems": len(outcome.problems),
         "unused_suppressions": len(outcome.unused_suppressions),
         "fail_on": "never" if options.fail_on is None else options.fail_on.label,

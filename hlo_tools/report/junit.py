@@ -10,7 +10,7 @@ from itertools import chain
 from hlo_tools.findings import Finding, ModuleSummary, Outcome, Problem, Severity
 from hlo_tools.report import phrases
 from hlo_tools.report.escape import defuse, xml
-from hlo_tools.report.view import ReportOptions, fails, worst_first
+from hlo_tools.report.view import ReportOptions, exceeded, fails, worst_first
 
 
 def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
@@ -23,7 +23,10 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
     failures = sum(
         fails(finding, options.fail_on) for finding in chain.from_iterable(by_module.values())
     )
-    tests = sum(max(1, len(findings)) for findings in by_module.values()) + len(outcome.problems)
+    if options.fail_on is not None:
+        failures += len(exceeded(outcome))
+    tests = sum(max(1, len(findings)) for findings in by_module.values())
+    tests += len(outcome.budgets) + len(outcome.problems)
     yield '<?xml version="1.0" encoding="utf-8"?>\n'
     yield (
         f'<testsuites name="hlo-lint" tests="{tests}" failures="{failures}" '
@@ -31,6 +34,8 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
     )
     for key, findings in by_module.items():
         yield from _suite(key, findings, modules.get(key), options)
+    if outcome.budgets:
+        yield from _budgets(outcome, options)
     if outcome.problems:
         yield from _problems(outcome.problems)
     yield "</testsuites>\n"
@@ -70,7 +75,8 @@ def _case(finding: Finding, module: ModuleSummary | None, options: ReportOptions
     )
     detail = "\n".join(xml(defuse(line)) for line in lines)
     if finding.suppressed is not None:
-        body = f'<skipped message="suppressed by {xml(finding.suppressed)}"/>'
+        why = phrases.why_suppressed(finding.suppressed)
+        body = f'<skipped message="{xml(why)}"/>'
     elif fails(finding, options.fail_on):
         kind, message = finding.severity.label, xml(finding.message)
         body = f'<failure type="{kind}" message="{message}">{detail}</failure>'
@@ -78,6 +84,24 @@ def _case(finding: Finding, module: ModuleSummary | None, options: ReportOptions
         body = f"<system-out>{detail}</system-out>"
     case = f'<testcase classname="{xml(classname)}" name="{xml(name)}">'
     return f"    {case}{body}</testcase>\n"
+
+
+def _budgets(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
+    failures = len(exceeded(outcome)) if options.fail_on is not None else 0
+    yield (
+        f'  <testsuite name="budgets" tests="{len(outcome.budgets)}" failures="{failures}" '
+        'errors="0">\n'
+    )
+    for check in outcome.budgets:
+        classname = f"{phrases.dump_path(check.path)}: {check.module}"
+        text = xml(phrases.budget(check))
+        if check.exceeded and options.fail_on is not None:
+            body = f'<failure type="budget" message="{text}"/>'
+        else:
+            body = f"<system-out>{text}</system-out>"
+        case = f'<testcase classname="{xml(classname)}" name="budget {xml(check.budget.key)}">'
+        yield f"    {case}{body}</testcase>\n"
+    yield "  </testsuite>\n"
 
 
 def _problems(problems: Sequence[Problem]) -> Iterator[str]:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
+from hlo_tools.budgets import BudgetCheck
 from hlo_tools.findings import Finding, ModuleSummary, Outcome, Problem, Severity, UnusedSuppression
 from hlo_tools.hlo.location import SourceLocation
 from hlo_tools.report.escape import visible
 from hlo_tools.report.units import count, format_bytes, format_seconds, format_share
-from hlo_tools.report.view import ReportOptions, Tally
+from hlo_tools.report.view import ReportOptions, Tally, exceeded
 
 # A baseline that is out of date has many stale entries, which a person need not see one by one.
 _MAX_UNUSED_PER_FILE = 5
@@ -122,6 +123,8 @@ def summary(outcome: Outcome, totals: Tally, options: ReportOptions) -> str:
     if inside:
         text += f" ({inside})"
     text += f" in {_modules(outcome)}"
+    if over := exceeded(outcome):
+        text += f"; {count(len(over), 'budget')} exceeded"
     if outcome.problems:
         text += f"; {count(len(outcome.problems), 'problem')}"
     return text
@@ -184,6 +187,29 @@ def remarks(outcome: Outcome) -> Iterator[str]:
             yield f"{dump_path(file)}: {more}"
     for failure in outcome.problems:
         yield problem(failure)
+
+
+def why_suppressed(reason: str) -> str:
+    """Returns why a finding is not reported."""
+    if reason == "against":
+        return "the dumps that these are held against have it too"
+    return f"suppressed by {visible(reason)}"
+
+
+def budget(check: BudgetCheck) -> str:
+    """Returns ``peak-hbm 538 MB of 500 MB, exceeded by 7.6 %`` or how much of it is left."""
+    return f"{visible(check.budget.key)} {budget_state(check)}"
+
+
+def budget_state(check: BudgetCheck) -> str:
+    """Returns how a budget stands, without its name."""
+    shown, margin = check.budget.shown, check.margin
+    text = f"{shown(check.value)} of {shown(check.budget.limit)}, "
+    if check.exceeded:
+        return text + ("exceeded" if margin is None else f"exceeded by {format_share(-margin)}")
+    if not margin:
+        return text + ("kept" if margin is None else "used up")
+    return text + f"{format_share(margin)} left"
 
 
 def statistics(totals: Tally) -> Iterator[str]:

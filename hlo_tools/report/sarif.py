@@ -17,13 +17,14 @@ from hlo_tools.report.escape import defuse_json, visible
 from hlo_tools.report.excerpt import character_column
 from hlo_tools.report.units import count
 from hlo_tools.report.uri import path_uri
-from hlo_tools.report.view import ReportOptions, exit_status, worst_first
+from hlo_tools.report.view import ReportOptions, exceeded, exit_status, worst_first
 
 MAX_RESULTS = 5_000
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 # The base that GitHub takes for the root of the checkout.
 _SOURCE_ROOT = "%SRCROOT%"
+_BUDGET = "budget"
 _SUPPRESSION_KINDS = {"source": "inSource"}
 _PROBLEM_SEVERITY = {
     Severity.ERROR: "error",
@@ -39,7 +40,7 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
     candidates = [f for f in outcome.findings if options.show_notes or f.severity > Severity.NOTE]
     # A suppressed result must not push out one that a person has still to see.
     ordered = sorted(worst_first(candidates), key=lambda finding: finding.suppressed is not None)
-    results = ordered[:MAX_RESULTS]
+    results = ordered[: max(0, MAX_RESULTS - len(exceeded(outcome)))]
     rules = _rules(outcome, results)
     log = {
         "$schema": _SCHEMA,
@@ -60,7 +61,10 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "results": _results(outcome, results, list(rules), options),
+                "results": [
+                    *_budget_results(outcome, list(rules)),
+                    *_results(outcome, results, list(rules), options),
+                ],
             }
         ],
     }
@@ -86,6 +90,9 @@ def _rules(outcome: Outcome, results: Sequence[Finding]) -> dict[str, JsonObject
         rule_id = visible(finding.id)
         if rule_id not in rules:
             rules[rule_id] = {"id": rule_id, "name": visible(finding.rule)}
+    if exceeded(outcome):
+        text = {"text": "A module takes more than its budget"}
+        rules[_BUDGET] = {"id": _BUDGET, "name": _BUDGET, "shortDescription": text}
     return rules
 
 
@@ -146,11 +153,23 @@ def _results(
             }
         if finding.suppressed is not None:
             kind = _SUPPRESSION_KINDS.get(finding.suppressed, "external")
-            justification = f"suppressed by {visible(finding.suppressed)}"
+            justification = phrases.why_suppressed(finding.suppressed)
             result["suppressions"] = [{"kind": kind, "justification": justification}]
         result["properties"] = _properties(finding)
         results.append(result)
     return results
+
+
+def _budget_results(outcome: Outcome, rule_ids: Sequence[str]) -> Iterator[JsonObject]:
+    for check in exceeded(outcome)[:MAX_RESULTS]:
+        module = f"{check.module} ({phrases.dump_path(check.path)})"
+        yield {
+            "ruleId": _BUDGET,
+            "ruleIndex": rule_ids.index(_BUDGET),
+            "level": "error",
+            "message": {"text": _plain(f"{module}: {phrases.budget(check)}")},
+            "locations": [_dump_location(check.budget.file, check.budget.line or 1)],
+        }
 
 
 def _properties(finding: Finding) -> JsonObject:

@@ -1,6 +1,7 @@
 """The report for people: worst first, each finding with its source line, cost and fix."""
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from hlo_tools.findings import Finding, ModuleSummary, Outcome, Severity
 from hlo_tools.report import phrases
@@ -29,11 +30,23 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
     for finding in shown(outcome, options):
         module = modules.get((finding.path, finding.module))
         yield paragraph(_finding(finding, module, options, paint))
+    yield paragraph(_budgets(outcome, paint))
     yield paragraph(phrases.remarks(outcome))
     totals = tally(outcome, options.fail_on)
     if options.statistics:
         yield paragraph(phrases.statistics(totals))
     yield paint(BOLD, defuse(phrases.summary(outcome, totals, options))) + "\n"
+
+
+def _budgets(outcome: Outcome, paint: Painter) -> Iterator[str]:
+    for (path, module), group in groupby(outcome.budgets, key=lambda c: (c.path, c.module)):
+        checks = list(group)
+        yield paint(BOLD, f"Budgets of {visible(module)}") + f" ({phrases.dump_path(path)})"
+        width = max(len(visible(check.budget.key)) for check in checks)
+        for check in checks:
+            state = phrases.budget_state(check)
+            state = paint(RED, state) if check.exceeded else state
+            yield f"  {visible(check.budget.key):<{width}}  {state}"
 
 
 def _finding(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hlo_tools.budgets import BudgetCheck
 from hlo_tools.findings import Finding, Outcome, Severity
 from hlo_tools.hlo.location import SourceLocation
 
@@ -100,10 +101,20 @@ def fails(finding: Finding, fail_on: Severity | None) -> bool:
 
 
 def exit_status(outcome: Outcome, fail_on: Severity | None) -> int:
-    """Returns 2 if a part of the run could not be done, 1 if a finding fails it, else 0."""
+    """Returns 2 if a part of the run could not be done, else 1 if it fails, else 0.
+
+    It fails by a finding, or by a budget that is exceeded, which counts as an error.
+    """
     if outcome.problems:
         return 2
+    if fail_on is not None and exceeded(outcome):
+        return 1
     return int(any(fails(finding, fail_on) for finding in outcome.findings))
+
+
+def exceeded(outcome: Outcome) -> list[BudgetCheck]:
+    """Returns the budgets that are exceeded, in their order."""
+    return [check for check in outcome.budgets if check.exceeded]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

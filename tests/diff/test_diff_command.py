@@ -108,8 +108,24 @@ def test_a_regression_cannot_be_judged_without_a_chip(
     )
     assert run(capsys, plain, plain)[0] == 0
     status, out, _ = run(capsys, plain, plain, "--fail-on-regression", "2%")
-    assert status == 2 and "has no modelled time" in out
+    assert status == 2 and "it has no modelled time" in out
     assert run(capsys, plain, plain, "--fail-on-regression", "2%", "--chip", "v5e")[0] == 0
+
+
+def test_a_dump_that_is_cut_off_is_compared_but_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its step is shorter than it was; where nothing that runs is left, there is no step."""
+    text = BAD.read_text()
+    cut = tmp_path / "cut.txt"
+    cut.write_text(text[: text.index("  ROOT %fusion =")])
+    status, out, _ = run(capsys, BAD, cut)
+    assert status == 0 and "the new dump is truncated" in out
+    status, out, _ = run(capsys, BAD, cut, "--fail-on-regression", "2%")
+    assert status == 2 and "the dump is truncated" in out
+    cut.write_text(text[: text.index("\nENTRY ")])
+    status, out, _ = run(capsys, cut, BAD)
+    assert status == 2 and "is cut off before anything that its step runs" in out
 
 
 def test_help_of_both_commands_tells_of_it(capsys: pytest.CaptureFixture[str]) -> None:
