@@ -100,6 +100,9 @@ def test_the_configuration_that_it_shows_is_accepted(tmp_path: Path) -> None:
     assert settings.ignore == ("HLO501",)
     assert settings.rule_options == {"padding-waste": {"min_waste": 0.5}}
     assert settings.op_ignores[0].rules == ("HLO601",)
+    assert [budget.key for budget in settings.budgets] == [
+        "peak-hbm", "exposed-collective-share", "collectives.all-gather"
+    ]  # fmt: skip
 
 
 def kernel_of(text: str) -> str:
