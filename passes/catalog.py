@@ -1,4 +1,4 @@
-"""The catalogue: every rule, under its id and its name."""
+"""The catalogue: every rule, under its id and its name, those of other distributions included."""
 
 from passes import (
     all_reduce_then_slice,
@@ -20,6 +20,7 @@ from passes import (
     unfused_elementwise,
 )
 from passes.rule import Rule
+from passes.third_party import third_party_rules
 
 RULES: tuple[Rule, ...] = (
     fusion_break.check,
@@ -40,7 +41,8 @@ RULES: tuple[Rule, ...] = (
     high_precision_dot.check,
     out_of_memory.check,
 )
-"""In the order of their ids."""
+"""Those of this package, in the order of their ids."""
 
-BY_ID = {rule.id: rule for rule in RULES}
-BY_NAME = {rule.name: rule for rule in RULES}
+_ALL = (*RULES, *third_party_rules(RULES))
+BY_ID = {rule.id: rule for rule in _ALL}
+BY_NAME = {rule.name: rule for rule in _ALL}
