@@ -4,6 +4,7 @@ import enum
 from dataclasses import dataclass
 
 from hlo_tools.budgets import BudgetCheck
+from hlo_tools.figures import Figures
 from hlo_tools.hlo.location import SourceLocation
 from hlo_tools.profile import StepProfile
 
@@ -109,6 +110,7 @@ class ModuleSummary:
       unknown_trip_counts: loops whose number of trips is not in the dump (each counted once).
       opaque_calls: custom calls whose arithmetic the dump does not show, priced by their traffic.
       profile: what the step looks like, where that was asked for and can be told.
+      figures: what the step costs in all, where that was asked for and can be told.
     """
 
     path: str
@@ -125,6 +127,7 @@ class ModuleSummary:
     opaque_calls: int = 0
     optimized: bool = True
     profile: StepProfile | None = None
+    figures: Figures | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,7 @@ def lint_subjects(
     progress: Progress,
     new_baseline: Path | None = None,
     profiled: bool = False,
+    measured: bool = False,
     against: Iterable[Subject | InputError] | None = None,
 ) -> Outcome:
     """Lints modules and applies what the user has silenced.
@@ -68,6 +69,7 @@ def lint_subjects(
       progress: told what is being done.
       new_baseline: a file to which the findings that are left go, as a baseline.
       profiled: make profiles of the steps too.
+      measured: sum up the figures of the modules too.
       against: other compiles of the same modules, whose findings are known; `None` is none. All
         modules of both sides are then in memory at once.
 
@@ -83,7 +85,9 @@ def lint_subjects(
     problems: list[Problem] = []
     timings: dict[str, float] = {}
     budgets: list[BudgetCheck] = []
-    results = partial(_results, settings=settings, problems=problems, progress=progress)
+    results = partial(
+        _results, settings=settings, problems=problems, progress=progress, measured=measured
+    )
     others = None if against is None else _Others(results(against, profiled=False))
     for subject, result in results(subjects, profiled=profiled):
         if others is not None:
@@ -173,6 +177,7 @@ def _results(
     problems: list[Problem],
     progress: Progress,
     profiled: bool,
+    measured: bool,
 ) -> Iterator[tuple[Subject, ModuleResult]]:
     """Yields what each module of the input gave; one that cannot be linted is a problem."""
     for item in subjects:
@@ -182,7 +187,7 @@ def _results(
         module = item.module
         try:
             progress.update("linting", module.path, len(module.text))
-            yield item, _linted(item, settings, profiled=profiled)
+            yield item, _linted(item, settings, profiled=profiled, measured=measured)
         except InputError as error:
             problems.append(Problem(message=error.message, path=error.path, line=error.line))
         except Exception as error:
@@ -195,7 +200,9 @@ def _results(
         progress.update("reading")
 
 
-def _linted(subject: Subject, settings: Settings, *, profiled: bool) -> ModuleResult:
+def _linted(
+    subject: Subject, settings: Settings, *, profiled: bool, measured: bool
+) -> ModuleResult:
     module = subject.module
     result = lint_text(
         module.text,
@@ -204,6 +211,7 @@ def _linted(subject: Subject, settings: Settings, *, profiled: bool) -> ModuleRe
         start_line=module.start_line,
         refusal=subject.refusal,
         profiled=profiled,
+        measured=measured,
     )
     if module.truncated:
         result = replace(result, summary=replace(result.summary, truncated=True))

@@ -50,6 +50,7 @@ def lint_text(
     start_line: int = 1,
     refusal: MemoryRefusal | None = None,
     profiled: bool = False,
+    measured: bool = False,
 ) -> ModuleResult:
     """Lints the text of one module.
 
@@ -60,6 +61,7 @@ def lint_text(
       start_line: 1-based line of the file at which `text` begins.
       refusal: what the compiler said, if it ran out of device memory.
       profiled: make a profile of the step too.
+      measured: sum up its figures too.
 
     Raises:
       ParseError: the text holds no computation.
@@ -78,6 +80,7 @@ def lint_text(
             start_line=start_line,
             refusal=refusal,
             profiled=profiled,
+            measured=measured,
             clock=clock,
         )
     finally:
@@ -92,6 +95,7 @@ def _lint(
     start_line: int,
     refusal: MemoryRefusal | None,
     profiled: bool,
+    measured: bool,
     clock: "_Clock",
 ) -> ModuleResult:
     backend = detect_backend(module)
@@ -154,6 +158,7 @@ def _lint(
         optimized=facts.optimized,
         step_seconds=step_seconds,
         peak_hbm_bytes=peak,
+        figures=figures(facts) if measured and facts.optimized else None,
         unknown_trip_counts=len(facts.execution.unknown_loops),
         opaque_calls=facts.cost.opaque_calls if facts.optimized else 0,
         profile=profile,

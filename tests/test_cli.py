@@ -93,8 +93,10 @@ class Pipeline:
         start_line: int,
         refusal: None,
         profiled: bool,
+        measured: bool,
     ) -> Result:
         assert not profiled
+        assert not measured
         self.lint()
         summary = ModuleSummary(
             path=path,

@@ -3,9 +3,10 @@
 It runs in the process that has the function: a worker's own, or that of a test.
 """
 
+import functools
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ MAX_FRAMES = 100
 """Frames to note for each op; JAX's own limit of 10 ends inside of the library of a deep model."""
 
 
+@functools.cache
 def topology_devices(topology: str) -> tuple[Any, ...]:
-    """The devices of a topology, as `jax.devices()` would give them there.
+    """The devices of a topology, as `jax.devices()` would give them there; always the same ones.
 
     Raises:
       InputError: libtpu knows no such topology.
@@ -69,13 +71,16 @@ def compile_program(
     Raises:
       InputError: an argument is sharded over other devices.
     """
+    __tracebackhide__ = True
     import jax
 
-    arguments, named = jax.tree.map(_abstract, (tuple(args), dict(kwargs)))
+    leaves, structure = flatten(args, kwargs)
+    arguments, named = structure.unflatten(leaves)
     mesh = _mesh(arguments, named, devices)
     jitted = function if hasattr(function, "lower") else _jitted(function, arguments, named)
     options = {"xla_dump_to": str(dump_to), "xla_dump_hlo_as_text": True}
     with ExitStack() as stack:
+        stack.enter_context(_deep_locations())
         if mesh is not None:
             stack.enter_context(jax.set_mesh(mesh))
         traced = jitted.trace(*arguments, **named)
@@ -90,6 +95,29 @@ def compile_program(
                 raise
             return refusal
     return None
+
+
+def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], Any]:
+    """The leaves of arguments, arrays as their types alone, and the structure that they are in."""
+    import jax
+
+    leaves, structure = jax.tree.flatten((tuple(args), dict(kwargs)))
+    return tuple(_abstract(leaf) for leaf in leaves), structure
+
+
+@contextmanager
+def _deep_locations() -> Iterator[None]:
+    """Within it, ops know the whole stack that they come from, if the person has set no limit."""
+    import jax
+
+    option = "jax_traceback_in_locations_limit"
+    limit = getattr(jax.config, option)
+    if option.upper() not in os.environ:
+        jax.config.update(option, MAX_FRAMES)
+    try:
+        yield
+    finally:
+        jax.config.update(option, limit)
 
 
 def _abstract(leaf: Any) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hlo_tools.analysis.memory_refusal import MemoryRefusal
 from hlo_tools.aot.compiling import Compilation, CompiledProgram, compile_all
 from hlo_tools.errors import InputError
 from hlo_tools.io import read_inputs
@@ -34,12 +35,31 @@ def compiled_subjects(
 
 
 def _read(program: CompiledProgram) -> Iterator[Subject | InputError]:
-    for item in read_inputs([str(program.folder)]):
+    compilation = program.compilation
+    for item in dump_subjects(program.folder, compilation.topology.chip, program.refusal):
+        if program.kept or isinstance(item, InputError):
+            yield item
+        else:
+            yield renamed(item, str(compilation))
+
+
+def dump_subjects(
+    folder: Path, chip: str, refusal: MemoryRefusal | None
+) -> Iterator[Subject | InputError]:
+    """Yields what the compiler left in a folder.
+
+    Args:
+      folder: XLA's dump of one program.
+      chip: what it was compiled for.
+      refusal: what the compiler said, if it ran out of device memory.
+    """
+    for item in read_inputs([str(folder)]):
         if isinstance(item, InputError):
-            yield InputError(f"`{program.compilation}`: its dump: {item.message}")
-            continue
-        yield Subject(
-            module=item if program.kept else replace(item, path=str(program.compilation)),
-            chip=program.compilation.topology.chip,
-            refusal=program.refusal,
-        )
+            yield item
+        else:
+            yield Subject(module=item, chip=chip, refusal=refusal)
+
+
+def renamed(subject: Subject, name: str) -> Subject:
+    """The same under the name of its program, for where the file will be gone."""
+    return replace(subject, module=replace(subject.module, path=name))

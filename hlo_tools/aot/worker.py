@@ -8,7 +8,6 @@ may print whatever it likes.
 
 import importlib
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 from hlo_tools.aot.loading import load_call
 from hlo_tools.aot.own_code import OwnCode
-from hlo_tools.aot.program import MAX_FRAMES, compile_program, topology_devices
+from hlo_tools.aot.program import compile_program, topology_devices
 from hlo_tools.aot.targets import parse_target
 from hlo_tools.errors import InputError
 
@@ -35,9 +34,7 @@ def _compiled(
     target_text: str, example: str | None, topology: str, folder: Path
 ) -> dict[str, Any] | None:
     with OwnCode("jax cannot be imported"):
-        jax = importlib.import_module("jax")
-    if "JAX_TRACEBACK_IN_LOCATIONS_LIMIT" not in os.environ:
-        jax.config.update("jax_traceback_in_locations_limit", MAX_FRAMES)
+        importlib.import_module("jax")
     target = parse_target(target_text, "--aot")
     devices = topology_devices(topology)
     call = load_call(target, example, devices)
