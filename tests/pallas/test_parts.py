@@ -13,6 +13,7 @@ from launch_case import Case, evaluated, launched
 from pallas_case import assert_same
 
 from translators.emit.pallas.lengths import UnknownDimensionError
+from translators.graph.errors import GraphError
 from translators.translation import translate
 from translators.triton.binding import bind
 from translators.triton.kernels import find_kernel
@@ -125,3 +126,8 @@ def test_only_what_has_no_room_is_divided():
 def test_one_iteration_is_no_loop():
     with pytest.raises(UnknownDimensionError):
         translate(*launched(case("with_masks", 64, 64, 64, BK=64)), "pallas", {"k": 1})
+
+
+def test_steps_that_are_asked_for_have_to_divide_the_loop():
+    with pytest.raises(GraphError, match="have to divide its 16 iterations"):
+        translate(*launched(case("with_masks", 64, 64, 512, BK=32)), "pallas", {"k": 5})

@@ -11,6 +11,7 @@ from translators.access.loops import Loop
 from translators.emit.carried import loop_name, returns_inside, stores
 from translators.emit.pallas.blocks import Room
 from translators.emit.pallas.lengths import Lengths
+from translators.graph.errors import GraphError
 from translators.graph.graph import Module, Op, Region, walk
 from translators.graph.types import shape_of
 
@@ -48,6 +49,9 @@ def parts_of(module: Module, analysis: Analysis, room: Room, lengths: Lengths) -
       analysis: its accesses.
       room: how many positions of what is summed over a step may have.
       lengths: how many iterations a step does, where that is asked for.
+
+    Raises:
+      GraphError: as many as are asked for make no steps.
     """
     body = module.kernel.body
     loops = [op for op in walk(body) if op.name in ("scf.for", "scf.while")]
@@ -64,15 +68,21 @@ def parts_of(module: Module, analysis: Analysis, room: Room, lengths: Lengths) -
         return None
     name = loop_name(op)
     depth = max(shape_of(each.operands[0].type)[-1] for each in _products(op))
-    wanted = lengths.asked.get(name)
-    if wanted is None:
-        if room.inner is None:
-            return None
-        wanted = max(1, room.inner // depth)
-    count = max(each for each in range(1, min(wanted, trips) + 1) if trips % each == 0)
-    if name in lengths.asked or count < trips:
+    asked = lengths.asked.get(name)
+    if asked is None and room.inner is None:
+        return None
+    wanted = min(trips, asked or max(1, (room.inner or 0) // depth))
+    count = max(each for each in range(1, wanted + 1) if trips % each == 0)
+    whole = count == trips
+    if asked is not None and not whole and (count < wanted or count * depth % _LANES):
+        raise GraphError(
+            f"steps of `{name}` have to divide its {trips} iterations, and to go through multiples "
+            f"of {_LANES} positions, as {asked} iterations of {depth} do not",
+            op.location,
+        )
+    if asked is not None or not whole:
         lengths.iterations(name, count, trips)
-    if count == trips or (count * depth) % _LANES:
+    if whole or count * depth % _LANES:
         return None
     if count == 1:
         variable: Variable = loop.iteration
