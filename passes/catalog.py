@@ -8,6 +8,7 @@ from passes import (
     host_transfer,
     large_constant,
     layout_copy,
+    loop_accumulated_all_reduce,
     loop_carried_copy,
     loop_invariant_collective,
     missing_donation,
@@ -15,9 +16,11 @@ from passes import (
     out_of_memory,
     padding_waste,
     parameter_transpose,
+    resharding,
     sync_collective,
     uncombined_collectives,
     unfused_elementwise,
+    unoverlapped_matmul_gather,
 )
 from passes.rule import Rule
 from passes.third_party import third_party_rules
@@ -34,7 +37,10 @@ RULES: tuple[Rule, ...] = (
     sync_collective.check,
     all_reduce_then_slice.check,
     loop_invariant_collective.check,
+    loop_accumulated_all_reduce.check,
     uncombined_collectives.check,
+    resharding.check,
+    unoverlapped_matmul_gather.check,
     host_transfer.check,
     full_sort.check,
     large_constant.check,

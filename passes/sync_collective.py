@@ -44,7 +44,7 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
             continue
         if ctx.price(collective.instruction, effect="sends", seconds=exposed).negligible:
             continue
-        hideable = min(exposed, idle_work_seconds(ctx, collective))
+        hideable = min(exposed, sum(model.seconds(i) for i in idle_work(ctx, collective)))
         if not hideable:
             continue
         location = ctx.facts.provenance.location(sent_from(collective))
@@ -91,8 +91,8 @@ class _Exposed:
     hideable: float
 
 
-def idle_work_seconds(ctx: RuleContext, collective: Collective) -> float:
-    """Seconds of work that could run while the collective is on the wire, but does not.
+def idle_work(ctx: RuleContext, collective: Collective) -> list[Instruction]:
+    """The work that could run while the collective is on the wire, but does not, in text order.
 
     Within one pass through the computation that is what neither leads to the collective nor
     follows from it. In a loop body it is also whatever its operands do not wait for even through
@@ -110,15 +110,14 @@ def idle_work_seconds(ctx: RuleContext, collective: Collective) -> float:
         beside |= ahead
     if collective.span:
         beside.difference_update(collective.span.between)
-    collectives, model = ctx.facts.collectives, ctx.facts.cost
-    # Summed in the order of the text: a set's order would change the last digits.
-    return sum(
-        model.seconds(instruction)
+    collectives = ctx.facts.collectives
+    return [
+        instruction
         for instruction in start.computation.instructions
         if instruction in beside
         and not _is_scalar(instruction)
         and collectives.get(instruction) is None
-    )
+    ]
 
 
 def _is_scalar(instruction: Instruction) -> bool:
