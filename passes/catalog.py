@@ -16,11 +16,13 @@ from passes import (
     out_of_memory,
     padding_waste,
     parameter_transpose,
+    replicated_compute,
     resharding,
     sync_collective,
     uncombined_collectives,
     unfused_elementwise,
     unoverlapped_matmul_gather,
+    wide_collective,
 )
 from passes.rule import Rule
 from passes.third_party import third_party_rules
@@ -39,7 +41,9 @@ RULES: tuple[Rule, ...] = (
     loop_invariant_collective.check,
     loop_accumulated_all_reduce.check,
     uncombined_collectives.check,
+    wide_collective.check,
     resharding.check,
+    replicated_compute.check,
     unoverlapped_matmul_gather.check,
     host_transfer.check,
     full_sort.check,

@@ -8,6 +8,7 @@ from hlo_tools.analysis.cost import CostModel
 from hlo_tools.analysis.dataflow import Dataflow
 from hlo_tools.analysis.execution import Execution
 from hlo_tools.analysis.liveness import Liveness
+from hlo_tools.analysis.replication import Replication
 from hlo_tools.hardware import Chip
 from hlo_tools.hlo.module import Module
 from hlo_tools.hlo.provenance import Provenance
@@ -42,6 +43,11 @@ class Program:
     def collectives(self) -> Collectives:
         """The collectives, each once."""
         return Collectives(self.module, self.execution, self.asynchrony)
+
+    @cached_property
+    def replication(self) -> Replication:
+        """Which devices hold the same values."""
+        return Replication(self.module, self.execution, self.collectives)
 
     @cached_property
     def cost(self) -> CostModel:

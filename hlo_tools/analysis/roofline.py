@@ -84,8 +84,17 @@ def wire_seconds(chip: Chip, collective: Collective) -> float:
     if not sent:
         return 0.0
     ring = collective.kind != "collective-permute" and (size is None or size > 2)
-    links = min(2, chip.ici_links or 1) if ring else 1
-    hops = max(1, (size or 2) // 2) if ring and chip.platform == "tpu" else 1
+    if ring:
+        return ring_seconds(chip, sent, size)
+    return min(sent, LARGEST) / chip.ici_link_bandwidth + HOP_SECONDS
+
+
+def ring_seconds(chip: Chip, sent: int, size: int | None) -> float:
+    """Seconds in which each device of a group sends bytes round a ring; 0 without links."""
+    if not chip.ici_link_bandwidth:
+        return 0.0
+    links = min(2, chip.ici_links or 1) if size is None or size > 2 else 1
+    hops = max(1, (size or 2) // 2) if chip.platform == "tpu" else 1
     return min(sent, LARGEST) / (chip.ici_link_bandwidth * links) + hops * HOP_SECONDS
 
 

@@ -168,3 +168,108 @@ def test_a_permute_reshards_if_it_moves_whole_shards(pairs: str, name: str, expe
         f'source_target_pairs={{{pairs}}}, metadata={{op_name="{name}"}}'
     )
     assert warned(text, "HLO407") == expected
+
+
+def narrow(bits: str) -> str:
+    """The type of `WHOLE` with another element type."""
+    return WHOLE.replace("f32", bits)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (f"  ROOT %c = {narrow('bf16')} convert(%g)", True),
+        (f"  ROOT %c = {narrow('f64')} convert(%g)", False),
+        (f"  ROOT %c = {narrow('s16')} convert(%g)", False),
+        (
+            f"  %c = {narrow('bf16')} convert(%g)\n  %n = {WHOLE} negate(%g)\n"
+            f"  ROOT %r = ({narrow('bf16')}, {WHOLE}) tuple(%c, %n)",
+            False,
+        ),
+        (f"  ROOT %r = ({WHOLE}) tuple(%g)", False),
+    ],
+)
+def test_what_is_sent_may_be_rounded_if_all_readers_round_it(body: str, expected: bool) -> None:
+    """One reader of all the digits is enough to need them on the wire."""
+    assert warned(gathered(body), "HLO406") == expected
+
+
+@pytest.mark.parametrize(("width", "expected"), [(7936, True), (8128, False), (8192, False)])
+def test_a_gather_is_too_wide_if_fixed_slices_are_all_that_is_read(
+    width: int, expected: bool
+) -> None:
+    """7936 of 8192 columns leave 3 % unread, 8128 leave 0.8 %, 8192 leave nothing."""
+    text = gathered(
+        f"  ROOT %s = f32[65536,{width}]{{1,0:T(8,128)}} slice(%g), "
+        f"slice={{[0:65536], [0:{width}]}}"
+    )
+    assert warned(text, "HLO406") == expected
+
+
+@pytest.mark.parametrize(("source", "expected"), [("bf16", True), ("s16", False)])
+def test_what_was_widened_just_before_is_sent_too_wide(source: str, expected: bool) -> None:
+    """Only floats are taken to be the same value in a narrower type."""
+    text = program(
+        f"  %w = {BIG} convert(%p0)\n"
+        f"  %g = {WHOLE} all-gather(%w), channel_id=1, dimensions={{0}}, {GROUP}\n"
+        f"  ROOT %n = {WHOLE} negate(%g)",
+        shape=BIG.replace("f32", source),
+    )
+    assert warned(text, "HLO406") == expected
+
+
+def test_a_sum_over_devices_is_never_too_wide() -> None:
+    """Rounding before a sum is another sum."""
+    add = (
+        "%add (a: f32[], b: f32[]) -> f32[] {\n  %a = f32[] parameter(0)\n"
+        "  %b = f32[] parameter(1)\n  ROOT %o = f32[] add(%a, %b)\n}\n\n"
+    )
+    text = program(
+        f"  %g = {BIG} all-reduce(%p0), channel_id=1, {GROUP}, to_apply=%add\n"
+        f"  ROOT %c = {BIG.replace('f32', 'bf16')} convert(%g)",
+        helpers=add,
+    )
+    assert not warned(text, "HLO406")
+
+
+PAIRS = "replica_groups={{0,1},{2,3},{4,5},{6,7}}, use_global_device_ids=true"
+SQUARE = f"  %d = {BIG} dot(%g, %g), {DOT}\n"
+
+
+def computed(operand: str, *, groups: str = GROUP) -> str:
+    """A product of what was gathered, or of something else, and a small result made of it."""
+    part = "f32[1024,8192]{1,0:T(8,128)}"
+    return program(
+        f"  %s = {part} slice(%p0), slice={{[0:1024], [0:8192]}}\n"
+        f"  %gather = {BIG} all-gather(%s), channel_id=1, dimensions={{0}}, {groups}\n"
+        f"  %g = {BIG} {operand}\n{SQUARE}"
+        f"  %zero = f32[] constant(0)\n  ROOT %r = f32[8192]{{0:T(1024)}} reduce(%d, %zero), "
+        "dimensions={1}, to_apply=%add",
+        helpers="%add (a: f32[], b: f32[]) -> f32[] {\n  %a = f32[] parameter(0)\n"
+        "  %b = f32[] parameter(1)\n  ROOT %o = f32[] add(%a, %b)\n}\n\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("operand", "groups", "expected"),
+    [
+        ("negate(%gather)", GROUP, True),
+        ("negate(%gather)", PAIRS, True),
+        ("add(%gather, %p1)", GROUP, False),
+        ("negate(%p1)", GROUP, False),
+        ('custom-call(%gather), custom_call_target="draws"', GROUP, False),
+        ("collective-permute(%gather), channel_id=2, source_target_pairs={{0,1}}", GROUP, False),
+    ],
+)
+def test_work_is_replicated_if_all_it_reads_is_proved_to_be(
+    operand: str, groups: str, expected: bool
+) -> None:
+    """Arguments, exchanges and custom calls may differ from device to device."""
+    assert warned(computed(operand, groups=groups), "HLO408") == expected
+
+
+def test_work_that_is_cheaper_than_gathering_its_result_may_be_replicated() -> None:
+    """An elementwise op on a gathered value takes less time than its result on the wire."""
+    text = computed("negate(%gather)").replace(SQUARE, f"  %d = {BIG} multiply(%g, %g)\n")
+    returned = text.partition("  %zero =")[0] + f"  ROOT %r = {BIG} negate(%d)\n}}\n"
+    assert not warned(returned, "HLO408")
