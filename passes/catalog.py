@@ -2,6 +2,7 @@
 
 from passes import (
     all_reduce_then_slice,
+    convert_pingpong,
     full_sort,
     fusion_break,
     high_precision_dot,
@@ -16,6 +17,7 @@ from passes import (
     out_of_memory,
     padding_waste,
     parameter_transpose,
+    recomputed_producer,
     replicated_compute,
     resharding,
     sync_collective,
@@ -30,10 +32,12 @@ from passes.third_party import third_party_rules
 RULES: tuple[Rule, ...] = (
     fusion_break.check,
     unfused_elementwise.check,
+    recomputed_producer.check,
     layout_copy.check,
     loop_carried_copy.check,
     missing_donation.check,
     parameter_transpose.check,
+    convert_pingpong.check,
     padding_waste.check,
     mxu_underuse.check,
     sync_collective.check,

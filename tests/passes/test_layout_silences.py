@@ -1,7 +1,9 @@
 """Where rules about layouts and types in memory must say nothing, and just beside that fire."""
 
+from itertools import pairwise
+
 import pytest
-from test_silences import BIG, program, warned
+from test_silences import BIG, BIG_VMEM, elementwise, program, warned
 
 TRANSPOSED = "f32[8192,8192]{0,1:T(8,128)}"
 
@@ -48,3 +50,81 @@ def test_a_transpose_counts_from_a_hundredth_of_the_step(rows: int, expected: bo
         f"  ROOT %out = {BIG} negate(%k)\n}}\n"
     )
     assert warned(text, "HLO204") == expected
+
+
+NARROW = BIG.replace("f32", "bf16")
+MADE = f"  %made = {BIG} fusion(%p0, %p1), kind=kLoop, calls=%f1\n"
+
+
+def stored(body: str) -> str:
+    """A value `%made` in f32 that a fusion stores, before `body`."""
+    return program(MADE + body, helpers=elementwise("f1", BIG))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (f"  ROOT %c = {NARROW} convert(%made)", True),
+        (f"  %b = {BIG} copy(%made)\n  ROOT %c = {NARROW} convert(%b)", True),
+        (f"  ROOT %n = {BIG} negate(%made)", False),
+        (f"  %c = {NARROW} convert(%made)\n  ROOT %r = ({NARROW}, {BIG}) tuple(%c, %made)", False),
+        (f"  ROOT %c = {BIG.replace('f32', 's16')} convert(%made)", False),
+        (f"  ROOT %c = {BIG.replace('f32', 'f64')} convert(%made)", False),
+        (f"  ROOT %r = ({BIG}) tuple(%made)", False),
+    ],
+)
+def test_a_value_is_stored_too_wide_if_all_readers_round_it_first(
+    body: str, expected: bool
+) -> None:
+    """One reader that computes with all the digits, or a result, needs them."""
+    assert warned(stored(body), "HLO205") == expected
+
+
+def test_what_stays_on_the_chip_may_be_wide() -> None:
+    """Nothing goes through device memory."""
+    text = stored(f"  ROOT %c = {NARROW} convert(%made)").replace(BIG, BIG_VMEM)
+    assert not warned(text.replace(NARROW, BIG_VMEM.replace("f32", "bf16")), "HLO205")
+
+
+def fused_twice(
+    body: str, *, size: str = "f32[65536,1024]{1,0:T(8,128)}", alike: bool = True
+) -> str:
+    """Two fusions that each compute `body` from `%a`, then something of their own."""
+    first = f"%f1 (a: f32[1]) -> f32[1] {{\n  %a = {size} parameter(0)\n{body}"
+    second = first.replace("%f1", "%f2")
+    argument = "%p0" if alike else "%p1"
+    return program(
+        f"  %x = {size} fusion(%p0), kind=kLoop, calls=%f1\n"
+        f"  %y = {size} fusion({argument}), kind=kLoop, calls=%f2\n"
+        f"  ROOT %r = ({size}, {size}) tuple(%x, %y)",
+        helpers=f"{first}  ROOT %n = {size} negate(%v)\n}}\n\n"
+        f"{second}  ROOT %n = {size} abs(%v)\n}}\n\n",
+        shape=size,
+    )
+
+
+def costly(steps: int, size: str = "f32[65536,1024]{1,0:T(8,128)}") -> str:
+    """A chain of powers that ends in `%v`."""
+    names = ["%a", *(f"%s{n}" for n in range(steps - 1)), "%v"]
+    return "".join(f"  {new} = {size} power({old}, {old})\n" for old, new in pairwise(names))
+
+
+def test_what_two_fusions_compute_alike_is_recomputed_if_it_costs_more_than_memory() -> None:
+    """Two powers are cheaper than a round trip to memory; thirty are not."""
+    assert warned(fused_twice(costly(30)), "HLO103")
+    assert not warned(fused_twice(costly(1)), "HLO103")
+
+
+def test_values_of_different_operands_are_different() -> None:
+    """The same arithmetic on another argument is no recomputation."""
+    assert not warned(fused_twice(costly(30), alike=False), "HLO103")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("f.remat", True), ("f.remat3.clone", True), ("f.remated", False), ("f.1", False)],
+)
+def test_clones_that_save_memory_are_told_by_their_names(name: str, expected: bool) -> None:
+    """XLA appends `.remat` and a number."""
+    text = stored(f"  ROOT %n = {BIG} negate(%made)").replace("%made", f"%{name}")
+    assert warned(text, "HLO103") == expected
