@@ -3,16 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from hlo_tools.analysis.asynchrony import Asynchrony
-from hlo_tools.analysis.collectives import Collectives
-from hlo_tools.analysis.cost import CostModel
-from hlo_tools.analysis.execution import Execution
-from hlo_tools.analysis.liveness import HBM_SPACE, LiveBuffer, Liveness
+from hlo_tools.analysis.liveness import HBM_SPACE, LiveBuffer
+from hlo_tools.analysis.program import Program
 from hlo_tools.analysis.roofline import resource_seconds, vector_rate
 from hlo_tools.analysis.timeline import Flight, Lane, Step, Timeline
 from hlo_tools.hardware import Chip
 from hlo_tools.hlo.module import Computation, Instruction
-from hlo_tools.hlo.provenance import Provenance
 from hlo_tools.profile import (
     LaneProfile,
     LiveValue,
@@ -45,33 +41,18 @@ class Profiler:
     """Makes the profile of one module.
 
     Args:
-      execution: what runs.
-      asynchrony: what overlaps what.
-      collectives: the collectives.
-      cost: what each instruction costs.
-      liveness: what is in memory.
-      provenance: where instructions come from.
+      program: the module and its analyses.
       line_offset: lines of the file in front of the module's text.
     """
 
-    def __init__(
-        self,
-        *,
-        execution: Execution,
-        asynchrony: Asynchrony,
-        collectives: Collectives,
-        cost: CostModel,
-        liveness: Liveness,
-        provenance: Provenance,
-        line_offset: int = 0,
-    ) -> None:
-        self._execution = execution
-        self._collectives = collectives
-        self._cost = cost
-        self._liveness = liveness
-        self._provenance = provenance
+    def __init__(self, program: Program, *, line_offset: int = 0) -> None:
+        self._execution = program.execution
+        self._collectives = program.collectives
+        self._cost = program.cost
+        self._liveness = program.liveness
+        self._provenance = program.provenance
         self._line_offset = line_offset
-        self._timeline = Timeline(execution, asynchrony, cost)
+        self._timeline = Timeline(program.execution, program.asynchrony, program.cost)
         self._operations: dict[Instruction, Operation] = {}
 
     def profile(self) -> StepProfile | None:

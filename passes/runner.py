@@ -203,15 +203,7 @@ def _checked(
 def _profile(facts: Facts, start_line: int) -> StepProfile | None:
     from hlo_tools.profiling import Profiler
 
-    return Profiler(
-        execution=facts.execution,
-        asynchrony=facts.asynchrony,
-        collectives=facts.collectives,
-        cost=facts.cost,
-        liveness=facts.liveness,
-        provenance=facts.provenance,
-        line_offset=start_line - 1,
-    ).profile()
+    return Profiler(facts, line_offset=start_line - 1).profile()
 
 
 class _Clock:

@@ -9,6 +9,9 @@ from hlo_tools.report.plots.axis import Tick, rounded
 
 WIDTH, HEIGHT = 720, 380
 LEFT, RIGHT, TOP, BOTTOM = 78, 16, 16, 44
+BAND = 52
+"""Width of the strip on the right for operations all of whose data lie on the chip."""
+
 _LEAST_RADIUS, _MOST_RADIUS = 3.0, 16.0
 _MOST_TICKS = 8
 _VISIBLE = 0.0005
@@ -42,7 +45,8 @@ class RooflinePlot:
       y_ticks: operations a second.
       points: the largest first, so that small ones lie on top.
       vector: height of the vector unit's peak.
-      left_out: operations that hardly compute, touch no device memory, or take next to no time.
+      left_out: operations that hardly compute, or take next to no time.
+      band: left end of the strip for those that touch no device memory.
       left_out_seconds: what those take.
       above: operations clearly above the roof, of which the chip does less than HLO says.
     """
@@ -55,6 +59,7 @@ class RooflinePlot:
     points: tuple[Point, ...]
     vector: float | None
     left_out: int
+    band: float
     left_out_seconds: float
     above: int
 
@@ -67,10 +72,14 @@ def roofline_plot(profile: StepProfile) -> RooflinePlot:
     left_out: list[Operation] = []
     for operation in profile.operations:
         computes = operation.seconds > 0 and _rate(operation) >= roof.flops / _DEPTH
-        seen = computes and operation.hbm_bytes and operation.seconds >= least
+        seen = computes and operation.seconds >= least
         (drawn if seen else left_out).append(operation)
     ridge = roof.flops / roof.hbm_bandwidth
-    x = _LogAxis([ridge / 10, ridge * 10, *map(_intensity, drawn)], start=LEFT, end=WIDTH - RIGHT)
+    x = _LogAxis(
+        [ridge / 10, ridge * 10, *(_intensity(o) for o in drawn if o.hbm_bytes)],
+        start=LEFT,
+        end=WIDTH - RIGHT - BAND,
+    )
     y = _LogAxis(
         [roof.flops * 2, roof.flops / 100, *map(_rate, drawn)], start=HEIGHT - BOTTOM, end=TOP
     )
@@ -83,7 +92,7 @@ def roofline_plot(profile: StepProfile) -> RooflinePlot:
         points=tuple(
             Point(
                 operation=operation,
-                x=x.at(_intensity(operation)),
+                x=x.at(_intensity(operation)) if operation.hbm_bytes else WIDTH - RIGHT - BAND / 2,
                 y=y.at(_rate(operation)),
                 radius=_radius(operation.seconds / profile.seconds),
             )
@@ -91,6 +100,7 @@ def roofline_plot(profile: StepProfile) -> RooflinePlot:
         ),
         vector=y.at(roof.vector_flops) if roof.vector_flops else None,
         left_out=len(left_out),
+        band=WIDTH - RIGHT - BAND,
         left_out_seconds=sum(operation.seconds for operation in left_out),
         above=sum(_rate(o) > _MARGIN * _limit(o, profile) for o in drawn),
     )
@@ -123,7 +133,7 @@ def _roof_line(
     return (
         (x.at(left), y.at(left * bandwidth)),
         (x.at(ridge), y.at(flops)),
-        (x.at(10.0**x.high), y.at(flops)),
+        (WIDTH - RIGHT, y.at(flops)),
     )
 
 
@@ -132,7 +142,10 @@ def _intensity(operation: Operation) -> float:
 
 
 def _limit(operation: Operation, profile: StepProfile) -> float:
-    return min(profile.roof.flops, _intensity(operation) * profile.roof.hbm_bandwidth)
+    peak = profile.roof.flops
+    if not operation.hbm_bytes:
+        return peak
+    return min(peak, _intensity(operation) * profile.roof.hbm_bandwidth)
 
 
 def _rate(operation: Operation) -> float:
