@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from hlo_tools.destinations import Destination
     from hlo_tools.errors import InputError
     from hlo_tools.findings import Outcome
+    from hlo_tools.many import Means
     from hlo_tools.progress import Progress
     from hlo_tools.run import Subject
     from hlo_tools.settings import Overrides, Settings
     from hlo_tools.source import SourceTree
 
 _NAME = "hlo-lint"
+_MANY = 32
+"""Files from which on they are linted in several processes, without being asked to."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -128,6 +131,23 @@ def _diff(arguments: list[str], name: str) -> int:
     "`hlo_lint_example` in the same file).",
 )
 @option_once("--keep", metavar="DIR", help="With --aot: leave the dumps in DIR.")
+@option_once(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Processes that lint the files of directories (default: one per processor if there are "
+    "many).",
+)
+@option_once(
+    "--dask",
+    "scheduler",
+    metavar="ADDRESS",
+    help="Lint the files on the workers of this Dask scheduler, for example tcp://10.0.0.1:8786.",
+)
+@option_once(
+    "--stream",
+    metavar="FILE",
+    help="Write a line of JSON for each file as soon as it is linted.",
+)
 @option_once("--explain", metavar="RULE", help="Print what a rule is about, and exit.")
 @click.option("--list-rules", is_flag=True, help="Print all rules, and exit.")
 @click.option("--statistics", is_flag=True, help="Add counts and seconds per rule.")
@@ -233,18 +253,37 @@ def _lint(paths: Sequence[str], options: dict[str, Any]) -> int:
     new_baseline = Path(options["write_baseline"]) if options["write_baseline"] else None
     if new_baseline is not None:
         check_writable(new_baseline)
+    stream = Path(options["stream"]) if options["stream"] else None
+    if stream is not None:
+        check_writable(stream)
+    means = _means(paths, options)
     tree = SourceTree.open(settings.source_root)
     progress = Progress()
     try:
-        outcome = lint_subjects(
-            _subjects(paths, options, progress),
-            settings,
-            tree,
-            progress=progress,
-            new_baseline=new_baseline,
-            profiled=any(target.format in PROFILED_FORMATS for target in targets),
-            against=read_subjects([options["against"]]) if options["against"] else None,
-        )
+        profiled = any(target.format in PROFILED_FORMATS for target in targets)
+        if means is not None:
+            from hlo_tools.many import lint_many
+
+            outcome = lint_many(
+                paths,
+                settings,
+                tree,
+                means=means,
+                progress=progress,
+                stream=stream,
+                new_baseline=new_baseline,
+                profiled=profiled,
+            )
+        else:
+            outcome = lint_subjects(
+                _subjects(paths, options, progress),
+                settings,
+                tree,
+                progress=progress,
+                new_baseline=new_baseline,
+                profiled=profiled,
+                against=read_subjects([options["against"]]) if options["against"] else None,
+            )
         progress.update("writing reports")
     finally:
         progress.clear()
@@ -256,6 +295,38 @@ def _lint(paths: Sequence[str], options: dict[str, Any]) -> int:
         for phase, seconds in phases:
             click.echo(f"{seconds:9.3f} s  {phase}", err=True)
     return exit_status(outcome, settings.fail_on)
+
+
+def _means(paths: Sequence[str], options: dict[str, Any]) -> "Means | None":
+    """What lints many files at a time, where that was asked for or is worth it; else `None`."""
+    asked = [name for name in ("jobs", "scheduler", "stream") if options[name]]
+    if options["functions"] or options["against"]:
+        if asked:
+            option = {"scheduler": "dask"}.get(asked[0], asked[0])
+            raise click.UsageError(f"`--{option}` goes neither with `--aot` nor with `--against`")
+        return None
+    if options["jobs"] and options["scheduler"]:
+        raise click.UsageError("`--jobs` and `--dask` exclude each other")
+    if not asked and not _are_many(paths):
+        return None
+    from os import cpu_count
+
+    from hlo_tools.many import Means
+
+    return Means(jobs=options["jobs"] or cpu_count() or 1, scheduler=options["scheduler"])
+
+
+def _are_many(paths: Sequence[str]) -> bool:
+    """Whether the paths may hold so many files that starting further processes pays."""
+    from itertools import islice
+    from pathlib import Path
+
+    if not any("://" in path or Path(path).is_dir() for path in paths) and len(paths) < _MANY:
+        return False
+    from hlo_tools.io import list_inputs
+
+    files = (file for listing in list_inputs(paths) for file in listing.files)
+    return len(list(islice(files, _MANY))) == _MANY
 
 
 def _subjects(

@@ -1,7 +1,8 @@
 """From what the user names to the texts of HLO modules, one at a time.
 
-Files (text or proto, packed or not), directories, XLA dump folders and standard input; inputs that
-cannot be read become errors among the texts, so that one of them never stops the rest.
+Files (text or proto, packed or not), directories, XLA dump folders, URLs of these and standard
+input; inputs that cannot be read become errors among the texts, so that one of them never stops the
+rest.
 """
 
 import stat
@@ -16,6 +17,7 @@ from hlo_tools.reading.dump_names import select_modules
 from hlo_tools.reading.extract import extract_modules
 from hlo_tools.reading.limits import Limits
 from hlo_tools.reading.proto import print_module
+from hlo_tools.reading.remote import is_url, list_remote, open_remote
 from hlo_tools.reading.sniff import (
     TEXT_HEAD_CHARACTERS,
     NotHloError,
@@ -26,7 +28,16 @@ from hlo_tools.reading.sniff import (
 from hlo_tools.reading.streams import read_content
 from hlo_tools.reading.text import decode
 
-__all__ = ["Limits", "ModuleText", "NotHloError", "read_inputs"]
+__all__ = [
+    "Limits",
+    "Listing",
+    "ModuleText",
+    "NotHloError",
+    "list_inputs",
+    "nothing_found",
+    "read_file",
+    "read_inputs",
+]
 
 STDIN = "-"
 
@@ -48,6 +59,19 @@ class ModuleText:
     truncated: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The files of one thing that the user names.
+
+    Attributes:
+      root: what the user named, if that is a directory; else `None`.
+      files: paths or URLs of files, none of them opened yet, and errors of what cannot be listed.
+    """
+
+    root: str | None
+    files: Iterator[str | InputError]
+
+
 def read_inputs(
     paths: Sequence[str], *, limits: Limits | None = None, stdin: BinaryIO | None = None
 ) -> Iterator[ModuleText | InputError]:
@@ -57,7 +81,7 @@ def read_inputs(
     module in an XLA dump folder only the last is read.
 
     Args:
-      paths: files and directories; `-` is standard input.
+      paths: files and directories, also as URLs that fsspec knows; `-` is standard input.
       limits: bounds on each input.
       stdin: what `-` reads; the process's own standard input by default.
 
@@ -65,45 +89,58 @@ def read_inputs(
       Modules; and for each input that cannot be read, an error that is not raised: a `NotHloError`
       where it is something else than HLO, another `InputError` where it cannot be used.
     """
-    limits = limits or Limits()
+    for listing in list_inputs(paths):
+        found = False
+        foreign: NotHloError | None = None
+        for file in listing.files:
+            items = (
+                iter((file,))
+                if isinstance(file, InputError)
+                else read_file(file, limits=limits, stdin=stdin)
+            )
+            for item in items:
+                if listing.root is not None and isinstance(item, NotHloError):
+                    foreign = foreign or item
+                else:
+                    found = True
+                    yield item
+                del item  # so that its text is gone while the next one is read
+        if listing.root is not None and not found:
+            yield nothing_found(listing.root, foreign)
+
+
+def list_inputs(paths: Sequence[str]) -> Iterator[Listing]:
+    """Yields the files of each path or URL, in order; see `read_inputs`."""
     for path in paths:
         if path == STDIN:
-            yield from _read_stream(stdin or sys.stdin.buffer, path, limits)
-            continue
-        if not path or "\0" in path:
-            yield InputError("this cannot be read: it is no path of a file", path=path)
-            continue
-        try:
-            is_directory = stat.S_ISDIR(Path(path).stat().st_mode)
-        except OSError as error:
-            yield _unreadable(error, path)
-            continue
-        if is_directory:
-            yield from _read_directory(path, limits)
+            yield Listing(root=None, files=iter((path,)))
+        elif is_url(path):
+            yield _listed(path, list_remote(path))
+        elif not path or "\0" in path:
+            error = InputError("this cannot be read: it is no path of a file", path=path)
+            yield Listing(root=None, files=iter((error,)))
         else:
-            yield from _read_file(path, limits)
+            try:
+                is_directory = stat.S_ISDIR(Path(path).stat().st_mode)
+            except OSError as error:
+                yield Listing(root=None, files=iter((_unreadable(error, path),)))
+                continue
+            yield _listed(path, _files_below(Path(path)) if is_directory else None)
 
 
-def _read_directory(root: str, limits: Limits) -> Iterator[ModuleText | InputError]:
-    found = 0
-    foreign: list[NotHloError] = []
-    for entry in _files_below(Path(root)):
-        if isinstance(entry, InputError):
-            found += 1
-            yield entry
-            continue
-        for item in _read_file(str(entry), limits):
-            if isinstance(item, NotHloError):
-                foreign.append(item)
-            else:
-                found += 1
-                yield item
-    if not found:
-        example = f"; of `{foreign[0].path}`: {foreign[0].message}" if foreign else ""
-        yield InputError(f"this directory holds no HLO module{example}", path=root)
+def _listed(path: str, below: Iterator[str | InputError] | None) -> Listing:
+    if below is None:
+        return Listing(root=None, files=iter((path,)))
+    return Listing(root=path, files=below)
 
 
-def _files_below(root: Path) -> Iterator[Path | InputError]:
+def nothing_found(root: str, foreign: NotHloError | None) -> InputError:
+    """The error of a directory without HLO; `foreign` is that of a file in it, if it has any."""
+    example = f"; of `{foreign.path}`: {foreign.message}" if foreign else ""
+    return InputError(f"this directory holds no HLO module{example}", path=root)
+
+
+def _files_below(root: Path) -> Iterator[str | InputError]:
     """The regular files worth opening below a directory, each once, in the order of their names.
 
     Hidden files and directories are left out. Links are followed, loops are not.
@@ -136,16 +173,25 @@ def _files_below(root: Path) -> Iterator[Path | InputError]:
                 visited.add(identity)
                 files[entry.name] = entry
         for name in select_modules(files):
-            yield files[name]
+            yield str(files[name])
         pending += reversed(directories)
 
 
-def _read_file(path: str, limits: Limits) -> Iterator[ModuleText | InputError]:
+def read_file(
+    path: str, *, limits: Limits | None = None, stdin: BinaryIO | None = None
+) -> Iterator[ModuleText | InputError]:
+    """Yields the modules of one file, as `read_inputs` does; the file is opened first thing."""
+    limits = limits or Limits()
+    if path == STDIN:
+        yield from _read_stream(stdin or sys.stdin.buffer, path, limits)
+        return
     try:
-        with Path(path).open("rb", buffering=0) as stream:
+        with open_remote(path) if is_url(path) else Path(path).open("rb", buffering=0) as stream:
             yield from _read_stream(stream, path, limits)
     except OSError as error:
         yield _unreadable(error, path)
+    except InputError as error:
+        yield error
 
 
 def _read_stream(stream: BinaryIO, path: str, limits: Limits) -> Iterator[ModuleText | InputError]:

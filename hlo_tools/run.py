@@ -1,23 +1,25 @@
 """One run: modules in, what is slow in them out, less what the user has silenced."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hlo_tools import __version__
 from hlo_tools.analysis.memory_refusal import MemoryRefusal
-from hlo_tools.baseline import read_baseline, write_baseline
+from hlo_tools.baseline import Baseline, read_baseline, write_baseline
 from hlo_tools.budgets import BudgetCheck
 from hlo_tools.console import report_bug
 from hlo_tools.errors import InputError
 from hlo_tools.findings import Finding, ModuleSummary, Outcome, Problem, RuleInfo, Severity
 from hlo_tools.io import ModuleText, read_inputs
 from hlo_tools.progress import Progress
+from hlo_tools.report.names import MAX_PROFILES
 from hlo_tools.settings import RuleNames, Settings
 from hlo_tools.source import SourceTree
-from hlo_tools.suppression import suppress
+from hlo_tools.suppression import Suppressed, suppress
 from passes.catalog import BY_NAME
 from passes.runner import ModuleResult, lint_text
 
@@ -77,61 +79,103 @@ def lint_subjects(
       SettingsError: the baseline cannot be read, or the chip of the settings is not known.
       OSError: the baseline cannot be written.
     """
-    baseline = None
-    if settings.baseline is not None and new_baseline is None:
-        baseline = read_baseline(settings.baseline)
-    modules: list[ModuleSummary] = []
-    findings: list[Finding] = []
-    problems: list[Problem] = []
-    timings: dict[str, float] = {}
-    budgets: list[BudgetCheck] = []
-    results = partial(
-        _results, settings=settings, problems=problems, progress=progress, measured=measured
+    gathered = Gathered()
+    gather = partial(
+        lint_each,
+        settings=settings,
+        problems=gathered.problems,
+        progress=progress,
+        measured=measured,
     )
-    others = None if against is None else _Others(results(against, profiled=False))
-    for subject, result in results(subjects, profiled=profiled):
+    others = None if against is None else _Others(gather(against, profiled=False))
+    for subject, result in gather(subjects, profiled=profiled):
         if others is not None:
             others.hold(subject, result)
         del subject  # so that its text is gone while the next one is read
-        modules.append(result.summary)
-        findings += result.findings
-        problems += result.problems
-        budgets += result.budgets
-        for phase, seconds in result.timings:
-            timings[phase] = timings.get(phase, 0.0) + seconds
-    if not modules and not problems:
-        problems.append(Problem(message="there is no HLO module in the input"))
-    for budget in settings.budgets if modules else ():
-        if not any(budget.is_for(module.name) for module in modules):
-            message = f"budget `{budget.key}` is for none of the modules: see its `modules`"
-            problems.append(Problem(message=message, path=budget.file, line=budget.line))
+        gathered.add(result)
+    outcome = conclude(gathered, settings, tree, new_baseline=new_baseline)
+    return outcome if others is None else replace(outcome, findings=others.marked(outcome.findings))
 
-    silence = partial(
-        suppress,
+
+@dataclass(slots=True)
+class Gathered:
+    """What the modules of a run gave, in their order."""
+
+    modules: list[ModuleSummary] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)
+    budgets: list[BudgetCheck] = field(default_factory=list)
+    _profiled: list[tuple[float, int]] = field(default_factory=list)
+
+    def add(self, result: ModuleResult) -> None:
+        """Adds one module; of the profiles only those that a report would draw are kept."""
+        if result.summary.profile is not None:
+            heappush(self._profiled, (result.summary.profile.seconds, len(self.modules)))
+        self.modules.append(result.summary)
+        if len(self._profiled) > MAX_PROFILES:
+            _, number = heappop(self._profiled)
+            self.modules[number] = replace(self.modules[number], profile=None)
+        self.findings += result.findings
+        self.problems += result.problems
+        self.budgets += result.budgets
+        for phase, seconds in result.timings:
+            self.timings[phase] = self.timings.get(phase, 0.0) + seconds
+
+
+def silenced(
+    findings: Sequence[Finding],
+    modules: Iterable[str],
+    settings: Settings,
+    tree: SourceTree,
+    baseline: Baseline | None,
+) -> Suppressed:
+    """Marks the findings of the modules of these names that the user has silenced."""
+    return suppress(
         findings,
         rules=RuleNames(BY_NAME.values()),
         enabled=settings.enabled,
-        modules={module.name for module in modules},
+        modules=set(modules),
         tree=tree,
         op_ignores=settings.op_ignores,
+        baseline=baseline,
     )
-    marked = silence(baseline=baseline)
+
+
+def conclude(
+    gathered: Gathered, settings: Settings, tree: SourceTree, *, new_baseline: Path | None = None
+) -> Outcome:
+    """Applies what the user has silenced; see `lint_subjects`."""
+    baseline = None
+    if settings.baseline is not None and new_baseline is None:
+        baseline = read_baseline(settings.baseline)
+    problems = gathered.problems
+    if not gathered.modules and not problems:
+        problems.append(Problem(message="there is no HLO module in the input"))
+    for budget in settings.budgets if gathered.modules else ():
+        if not any(budget.is_for(module.name) for module in gathered.modules):
+            message = f"budget `{budget.key}` is for none of the modules: see its `modules`"
+            problems.append(Problem(message=message, path=budget.file, line=budget.line))
+    silence = partial(
+        silenced, gathered.findings, [m.name for m in gathered.modules], settings, tree
+    )
+    marked = silence(baseline)
     if new_baseline is not None and not problems:
         lowest = Severity.NOTE if settings.notes_shown else Severity.WARNING
         left = [f for f in marked.findings if f.suppressed is None and f.severity >= lowest]
-        marked = silence(baseline=write_baseline(new_baseline, left))
+        marked = silence(write_baseline(new_baseline, left))
     return Outcome(
         tool_version=__version__,
-        modules=tuple(modules),
-        findings=marked.findings if others is None else others.marked(marked.findings),
+        modules=tuple(gathered.modules),
+        findings=marked.findings,
         problems=tuple(problems),
         unused_suppressions=marked.unused,
         rules=tuple(
             RuleInfo(id=r.id, name=r.name, summary=r.summary, documentation=r.documentation)
             for r in sorted(BY_NAME.values(), key=lambda rule: rule.id)
         ),
-        timings=tuple(timings.items()),
-        budgets=tuple(budgets),
+        timings=tuple(gathered.timings.items()),
+        budgets=tuple(gathered.budgets),
     )
 
 
@@ -170,7 +214,7 @@ def _kept(subject: Subject, result: ModuleResult) -> "Linted":
     return Linted(module=read_module(subject.module), findings=result.findings)
 
 
-def _results(
+def lint_each(
     subjects: Iterable[Subject | InputError],
     *,
     settings: Settings,
@@ -182,14 +226,14 @@ def _results(
     """Yields what each module of the input gave; one that cannot be linted is a problem."""
     for item in subjects:
         if isinstance(item, InputError):
-            problems.append(Problem(message=item.message, path=item.path, line=item.line))
+            problems.append(problem_of(item))
             continue
         module = item.module
         try:
             progress.update("linting", module.path, len(module.text))
             yield item, _linted(item, settings, profiled=profiled, measured=measured)
         except InputError as error:
-            problems.append(Problem(message=error.message, path=error.path, line=error.line))
+            problems.append(problem_of(error))
         except Exception as error:
             # A bug that one module brings out must not keep the others from being reported.
             progress.clear()
@@ -198,6 +242,11 @@ def _results(
             problems.append(Problem(message=message, path=module.path))
         del item, module  # so that its text is gone while the next one is read
         progress.update("reading")
+
+
+def problem_of(error: InputError) -> Problem:
+    """What a report says of an input that cannot be used."""
+    return Problem(message=error.message, path=error.path, line=error.line)
 
 
 def _linted(

@@ -19,14 +19,12 @@ from hlo_tools.profile import Operation
 from hlo_tools.report import phrases
 from hlo_tools.report.escape import visible, xml
 from hlo_tools.report.excerpt import Excerpt, excerpt
+from hlo_tools.report.names import MAX_PROFILES
 from hlo_tools.report.plots.memory import memory_plot
 from hlo_tools.report.plots.roofline import roofline_plot
 from hlo_tools.report.plots.timeline import lane_plot
 from hlo_tools.report.units import count, format_bytes, format_seconds, format_share, format_si
 from hlo_tools.report.view import ReportOptions, shown, tally
-
-MAX_DRAWN_MODULES = 4
-"""Of more modules than this only those with the longest steps are drawn."""
 
 MAX_FINDINGS = 1000
 MAX_OVERVIEW = 2000
@@ -106,8 +104,8 @@ def _modules(outcome: Outcome, findings: list[Finding], options: ReportOptions) 
                 summary=summary,
                 findings=tuple(by_module[key]),
                 blamed=blamed,
-                is_drawn=bool(summary and summary.profile and number < MAX_DRAWN_MODULES),
-                has_section=bool(by_module[key]) or number < MAX_DRAWN_MODULES,
+                is_drawn=bool(summary and summary.profile and number < MAX_PROFILES),
+                has_section=bool(by_module[key]) or number < MAX_PROFILES,
             )
         )
     return views

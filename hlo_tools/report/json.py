@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from hlo_tools.budgets import BudgetCheck
-from hlo_tools.findings import Cost, Finding, ModuleSummary, Outcome, Related, Severity
+from hlo_tools.findings import Cost, Finding, ModuleSummary, Outcome, Problem, Related, Severity
 from hlo_tools.hlo.location import SourceLocation
 from hlo_tools.report.escape import defuse_json
 from hlo_tools.report.view import ReportOptions, exceeded, exit_status, tally, worst_first
@@ -22,16 +22,13 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
     """Yields the report in pieces."""
     tool = {"name": "hlo-lint", "version": outcome.tool_version}
     yield f'{{"schema_version": {SCHEMA_VERSION},\n"tool": {dumps(tool)},\n"modules": '
-    yield from array(_module(module) for module in outcome.modules)
+    yield from array(module_object(module) for module in outcome.modules)
     yield ',\n"findings": '
-    yield from array(_finding(finding) for finding in worst_first(outcome.findings))
+    yield from array(finding_object(finding) for finding in worst_first(outcome.findings))
     yield ',\n"budgets": '
-    yield from array(map(_budget, outcome.budgets))
+    yield from array(map(budget_object, outcome.budgets))
     yield ',\n"problems": '
-    yield from array(
-        {"message": item.message, "path": item.path, "line": item.line, "rule": item.rule}
-        for item in outcome.problems
-    )
+    yield from array(map(problem_object, outcome.problems))
     yield ',\n"unused_suppressions": '
     yield from array(
         {"kind": item.kind, "text": item.text, "file": item.file, "line": item.line}
@@ -57,7 +54,8 @@ def dumps(value: object) -> str:
     return defuse_json(_encode(value))
 
 
-def _module(module: ModuleSummary) -> dict[str, object]:
+def module_object(module: ModuleSummary) -> dict[str, object]:
+    """Returns what the report says about a module."""
     return {
         "path": module.path,
         "name": module.name,
@@ -75,7 +73,18 @@ def _module(module: ModuleSummary) -> dict[str, object]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, object]:
+def problem_object(problem: Problem) -> dict[str, object]:
+    """Returns what the report says about something that could not be done."""
+    return {
+        "message": problem.message,
+        "path": problem.path,
+        "line": problem.line,
+        "rule": problem.rule,
+    }
+
+
+def finding_object(finding: Finding) -> dict[str, object]:
+    """Returns what the report says about a finding."""
     return {
         "rule": finding.rule,
         "id": finding.id,
@@ -131,7 +140,8 @@ def _related(related: Related) -> dict[str, object]:
     }
 
 
-def _budget(check: BudgetCheck) -> dict[str, object]:
+def budget_object(check: BudgetCheck) -> dict[str, object]:
+    """Returns what the report says about a budget."""
     budget = check.budget
     return {
         "budget": budget.key,

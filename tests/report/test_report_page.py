@@ -18,7 +18,8 @@ from hlo_tools.findings import Outcome
 from hlo_tools.profile import LaneProfile, Operation, Slice, StepProfile
 from hlo_tools.profiling import MAX_LANES, PARTS
 from hlo_tools.report.formats import render
-from hlo_tools.report.html import MAX_DRAWN_MODULES, MAX_FINDINGS
+from hlo_tools.report.html import MAX_FINDINGS
+from hlo_tools.report.names import MAX_PROFILES
 from hlo_tools.report.view import ReportOptions
 
 few = settings(max_examples=25)
@@ -213,7 +214,7 @@ def test_page_of_large_programs_stays_small() -> None:
     findings = sample_outcome().findings[1:2] * 5000
     text = page(replace(outcome, modules=modules, findings=findings))
     found = Reader(text)
-    assert found.classes["lane"] == MAX_LANES * MAX_DRAWN_MODULES
+    assert found.classes["lane"] == MAX_LANES * MAX_PROFILES
     assert found.classes["finding"] == MAX_FINDINGS
     assert "4,000 more findings" in "".join(found.texts)
     assert len(text) < 8_000_000
