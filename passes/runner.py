@@ -18,6 +18,7 @@ from hlo_tools.hlo.parser import parse_module
 from hlo_tools.hlo.provenance import Provenance
 from hlo_tools.profile import StepProfile
 from hlo_tools.settings import Settings
+from passes.apportion import apportioned
 from passes.catalog import BY_ID
 from passes.facts import Facts
 from passes.rule import NEGLIGIBLE, RuleContext
@@ -137,6 +138,7 @@ def _lint(
     clock.lap("budgets")
     order = {c.name: number for number, c in enumerate(facts.execution.executed)}
     findings.sort(key=lambda f: (order.get(f.computation, len(order)), f.hlo_line, f.id))
+    findings = apportioned(findings, step_seconds)
     findings = _fingerprinted(findings, module)
     if start_line > 1:
         findings = [_shifted(f, start_line - 1) for f in findings]

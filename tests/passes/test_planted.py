@@ -91,6 +91,9 @@ def test_every_rule_has_two_pairs_on_different_generations() -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_shares_of_a_module_stay_within_its_step(case: str) -> None:
-    """No finding claims more than the whole step."""
-    for finding in linted(case).findings:
+    """No finding claims more than the whole step, and all of them together do not either."""
+    result = linted(case)
+    for finding in result.findings:
         assert finding.cost.share is None or 0 <= finding.cost.share <= 1
+    step = result.summary.step_seconds or 0.0
+    assert sum(finding.cost.seconds or 0.0 for finding in result.findings) <= step * (1 + 1e-9)
