@@ -3,6 +3,7 @@
 from passes import (
     all_reduce_then_slice,
     convert_pingpong,
+    expensive_rng,
     full_sort,
     fusion_break,
     high_precision_dot,
@@ -12,6 +13,7 @@ from passes import (
     loop_accumulated_all_reduce,
     loop_carried_copy,
     loop_invariant_collective,
+    low_precision_accumulation,
     missing_donation,
     mxu_underuse,
     out_of_memory,
@@ -20,10 +22,12 @@ from passes import (
     recomputed_producer,
     replicated_compute,
     resharding,
+    scatter_gather_loop,
     sync_collective,
     uncombined_collectives,
     unfused_elementwise,
     unoverlapped_matmul_gather,
+    unstable_softmax,
     wide_collective,
 )
 from passes.rule import Rule
@@ -50,9 +54,13 @@ RULES: tuple[Rule, ...] = (
     replicated_compute.check,
     unoverlapped_matmul_gather.check,
     host_transfer.check,
+    scatter_gather_loop.check,
     full_sort.check,
     large_constant.check,
+    expensive_rng.check,
     high_precision_dot.check,
+    low_precision_accumulation.check,
+    unstable_softmax.check,
     out_of_memory.check,
 )
 """Those of this package, in the order of their ids."""

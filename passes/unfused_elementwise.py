@@ -44,16 +44,16 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
         moved = model.traffic(instruction).total
         if moved < ctx.number("min_bytes") or _belongs_to_a_collective(ctx, instruction):
             continue
-        price = ctx.price(
-            instruction, effect="moves", bytes=moved, seconds=model.seconds(instruction)
-        )
-        if price.negligible:
-            continue
         neighbour = _neighbour(instruction)
-        location = ctx.facts.provenance.location(instruction)
-        if neighbour is None or (location is not None and location.inferred):
+        if neighbour is None:
             continue
-        beside, relation = neighbour
+        beside, relation, between = neighbour
+        # As one kernel the two would neither write nor read what is between them.
+        saved = min(1.0, 2 * between / moved) * model.seconds(instruction)
+        price = ctx.price(instruction, effect="moves", bytes=moved, seconds=saved)
+        location = ctx.facts.provenance.location(instruction)
+        if price.negligible or (location is not None and location.inferred):
+            continue
         yield ctx.finding(
             instruction,
             price,
@@ -99,20 +99,21 @@ def _belongs_to_a_collective(ctx: RuleContext, instruction: Instruction) -> bool
     return False
 
 
-def _neighbour(instruction: Instruction) -> tuple[Instruction, str] | None:
-    """The work that reads the value, or made it: the largest that could have taken the op in."""
+def _neighbour(instruction: Instruction) -> tuple[Instruction, str, int] | None:
+    """The work that reads the value, or made it, and the bytes that go between the two."""
     readers = [c for c in consumers(instruction) if c.opcode not in _NO_WORK]
     if readers:
-        return readers[0], "reads it"
-    makers = [producer(o) for o in instruction.operands]
+        return readers[0], "reads it", instruction.shape.padded_bytes
+    makers = [(producer(o), o.shape.padded_bytes) for o in instruction.operands]
     makers = [
-        m
-        for m in makers
+        (m, size)
+        for m, size in makers
         if m.opcode not in _NO_WORK
         and not (m.opcode == "get-tuple-element" and m.operands[0].opcode in _NO_WORK)
     ]
     if makers:
-        return max(makers, key=lambda m: m.shape.padded_bytes), "makes its operand"
+        maker, size = max(makers, key=lambda made: made[1])
+        return maker, "makes its operand", size
     return None
 
 

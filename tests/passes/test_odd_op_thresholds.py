@@ -103,3 +103,80 @@ def test_a_constant_of_a_small_program_is_large_from_a_megabyte(
         shape="f32[8]{0:T(128)}",
     )
     assert warned(text, "HLO504") == expected
+
+
+def scattering(*, rows: int, name: str = 'metadata={op_name="jit(f)/vmap()/scatter"}') -> str:
+    """A loop of 256 trips of two microseconds each over an array of so many rows of 4 kB."""
+    state = f"f32[{rows},1024]{{1,0:T(8,128)}}"
+    pair = f"(s32[], {state})"
+    helpers = (
+        "%cond (c: s32[]) -> pred[] {\n"
+        f"  %c = {pair} parameter(0)\n  %n = s32[] get-tuple-element(%c), index=0\n"
+        "  %end = s32[] constant(256)\n"
+        "  ROOT %go = pred[] compare(%n, %end), direction=LT\n}\n\n"
+        "%body (b: s32[]) -> s32[] {\n"
+        f"  %b = {pair} parameter(0)\n  %i = s32[] get-tuple-element(%b), index=0\n"
+        f"  %x = {state} get-tuple-element(%b), index=1\n"
+        "  %one = s32[] constant(1)\n  %zero = s32[] constant(0)\n"
+        "  %row = f32[128,1024]{1,0:T(8,128)} dynamic-slice(%x, %zero, %zero), "
+        "dynamic_slice_sizes={128,1024}\n"
+        f"  %y = {state} dynamic-update-slice(%x, %row, %i, %zero)\n"
+        f"  %next = s32[] add(%i, %one)\n  ROOT %t = {pair} tuple(%next, %y)\n}}\n\n"
+    )
+    return program(
+        f"  %start = s32[] constant(0)\n  %init = {pair} tuple(%start, %p0)\n"
+        f"  %loop = {pair} while(%init), condition=%cond, body=%body, {name}\n"
+        f"  ROOT %out = {state} get-tuple-element(%loop), index=1",
+        helpers=helpers,
+        parameters=1,
+        shape=state,
+    )
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(4096, True), (1 << 18, False)])
+def test_a_scatter_loop_costs_what_exceeds_one_pass(rows: int, expected: bool) -> None:
+    """256 trips take 2 ms; over 17 MB a masked pass takes 50 microseconds, over 1 GB 3 ms."""
+    assert warned(scattering(rows=rows), "HLO502") == expected
+
+
+@pytest.mark.parametrize("name", ['metadata={op_name="jit(f)/while"}', "metadata={}"])
+def test_a_loop_that_the_program_has_is_no_scatter(name: str) -> None:
+    """A loop is judged by its own name only, and a written one is called `while`."""
+    assert not warned(scattering(rows=4096, name=name), "HLO502")
+
+
+def threefry_bits(rounds: int) -> str:
+    """A fusion with that many rounds over 32 Mi words, before a kernel that uses them."""
+    words = "u32[8192,4096]{1,0:T(8,128)}"
+    rotations = [13, 15, 26, 6, 17, 29, 16, 24]
+    lines = [f"  %a0 = {words} parameter(0)", f"  %x0 = {words} parameter(1)"]
+    for number in range(rounds):
+        rotation = rotations[number % 8]
+        new = number + 1
+        lines += [
+            f"  %l{new} = u32[] constant({rotation})",
+            f"  %bl{new} = {words} broadcast(%l{new}), dimensions={{}}",
+            f"  %r{new} = u32[] constant({32 - rotation})",
+            f"  %br{new} = {words} broadcast(%r{new}), dimensions={{}}",
+            f"  %a{new} = {words} add(%a{number}, %x{number})",
+            f"  %sl{new} = {words} shift-left(%x{number}, %bl{new})",
+            f"  %sr{new} = {words} shift-right-logical(%x{number}, %br{new})",
+            f"  %o{new} = {words} or(%sl{new}, %sr{new})",
+            f"  {'ROOT ' * (new == rounds)}%x{new} = {words} xor(%a{new}, %o{new})",
+        ]
+    body = "%bits (p: u32[]) -> u32[] {\n" + "\n".join(lines) + "\n}\n\n"
+    return program(
+        f"  ROOT %f = {words} fusion(%p0, %p1), kind=kLoop, calls=%bits",
+        helpers=body,
+        shape=words,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rounds", "chip", "expected"), [(20, "7x", True), (19, "7x", False), (20, "v5e", False)]
+)
+def test_threefry_is_twenty_rounds_and_costs_where_memory_is_fast(
+    rounds: int, chip: str, expected: bool
+) -> None:
+    """Fewer rounds are something else; on v5e the bits are no cheaper to read than to compute."""
+    assert warned(threefry_bits(rounds), "HLO505", chip=chip) == expected
