@@ -27,8 +27,10 @@ from passes import (
     uncombined_collectives,
     unfused_elementwise,
     unoverlapped_matmul_gather,
+    unrolled_layers,
     unstable_softmax,
     wide_collective,
+    wide_type,
 )
 from passes.rule import Rule
 from passes.third_party import third_party_rules
@@ -58,9 +60,11 @@ RULES: tuple[Rule, ...] = (
     full_sort.check,
     large_constant.check,
     expensive_rng.check,
+    unrolled_layers.check,
     high_precision_dot.check,
     low_precision_accumulation.check,
     unstable_softmax.check,
+    wide_type.check,
     out_of_memory.check,
 )
 """Those of this package, in the order of their ids."""

@@ -30,7 +30,14 @@ from passes.rule import RuleContext, rule
 from passes.words import array, is_kernel, role
 
 ALONE = (ELEMENTWISE | DATA_MOVEMENT) - {"transpose"}
-_NO_WORK = frozenset({"parameter", "constant", "iota", "tuple", "while", "conditional", "call"})
+_NO_WORK = frozenset(
+    {
+        "parameter", "constant", "copy", "fft", "iota", "sort", "tuple", "while", "conditional",
+        "call",
+    }
+)  # fmt: skip
+"""Opcodes that take no op in: names, control flow, copies, which are `layout-copy`, and what only
+a library runs."""
 
 
 @rule(id="HLO102", name="unfused-elementwise", options={"min_bytes": 65536})
@@ -101,20 +108,27 @@ def _belongs_to_a_collective(ctx: RuleContext, instruction: Instruction) -> bool
 
 def _neighbour(instruction: Instruction) -> tuple[Instruction, str, int] | None:
     """The work that reads the value, or made it, and the bytes that go between the two."""
-    readers = [c for c in consumers(instruction) if c.opcode not in _NO_WORK]
+    readers = [c for c in consumers(instruction) if _takes_in(c)]
     if readers:
         return readers[0], "reads it", instruction.shape.padded_bytes
     makers = [(producer(o), o.shape.padded_bytes) for o in instruction.operands]
     makers = [
         (m, size)
         for m, size in makers
-        if m.opcode not in _NO_WORK
+        if _takes_in(m)
         and not (m.opcode == "get-tuple-element" and m.operands[0].opcode in _NO_WORK)
     ]
     if makers:
         maker, size = max(makers, key=lambda made: made[1])
         return maker, "makes its operand", size
     return None
+
+
+def _takes_in(neighbour: Instruction) -> bool:
+    """Whether a neighbour is work of which an op could be a part; a library's call never is."""
+    if neighbour.opcode == "custom-call":
+        return is_kernel(neighbour)
+    return neighbour.opcode not in _NO_WORK
 
 
 def _fix(opcode: str, beside: Instruction) -> str:

@@ -152,3 +152,57 @@ def test_collectives_add_as_many_terms_as_devices(
         shape=f"{kind}[8192,8192]{{1,0:T(8,128)(2,1)}}",
     )
     assert warned(text, "HLO602") == expected
+
+
+def widening(argument: str, body: str, result: str = "f32") -> str:
+    """A fusion of an argument; `body` ends with its ROOT."""
+    array = f"{argument}[4096,4096]{{1,0}}"
+    return program(
+        f"  ROOT %f = {result}[4096,4096]{{1,0}} fusion(%p0), kind=kLoop, calls=%wide",
+        helpers=f"%wide (q: f32[1]) -> f32[1] {{\n  %q = {array} parameter(0)\n{body}}}\n\n",
+        parameters=1,
+        shape=array,
+    )
+
+
+D = "f64[4096,4096]{1,0}"
+THERE_AND_BACK = (
+    f"  %w = {D} convert(%q)\n  %e = {D} tanh(%w)\n  ROOT %n = f32[4096,4096]{{1,0}} convert(%e)\n"
+)
+
+
+def test_what_is_widened_and_narrowed_again_was_not_meant() -> None:
+    """All that goes in and comes out is f32."""
+    assert warned(widening("f32", THERE_AND_BACK), "HLO604", chip="h100")
+
+
+def test_a_program_that_is_given_wide_arrays_means_them() -> None:
+    """An f64 argument says that the program computes in f64."""
+    assert not warned(widening("f64", THERE_AND_BACK), "HLO604", chip="h100")
+    mixed = widening("f32", THERE_AND_BACK).replace(
+        "  ROOT %f = ", "  %p9 = f64[64]{0} parameter(1)\n  ROOT %f = "
+    )
+    assert not warned(mixed, "HLO604", chip="h100")
+
+
+def test_a_sum_that_is_widened_to_be_exact_is_meant() -> None:
+    """Nothing but the conversion and the sum is wide."""
+    body = (
+        f"  %w = {D} convert(%q)\n  %zero = f64[] constant(0)\n"
+        "  %s = f64[4096]{0} reduce(%w, %zero), dimensions={1}, to_apply=%sum\n"
+        "  ROOT %n = f32[4096]{0} convert(%s)\n"
+    )
+    text = SUM + widening("f32", body).replace(
+        "ROOT %f = f32[4096,4096]{1,0}", "ROOT %f = f32[4096]{0}"
+    )
+    assert not warned(text, "HLO604", chip="h100")
+
+
+def test_wide_scalars_are_no_wide_arrays() -> None:
+    """A learning rate in f64 costs nothing."""
+    body = (
+        "  %c = f64[] constant(0.5)\n  %n = f32[] convert(%c)\n"
+        "  %b = f32[4096,4096]{1,0} broadcast(%n), dimensions={}\n"
+        "  ROOT %m = f32[4096,4096]{1,0} multiply(%q, %b)\n"
+    )
+    assert not warned(widening("f32", body), "HLO604", chip="h100")

@@ -180,3 +180,55 @@ def test_threefry_is_twenty_rounds_and_costs_where_memory_is_fast(
 ) -> None:
     """Fewer rounds are something else; on v5e the bits are no cheaper to read than to compute."""
     assert warned(threefry_bits(rounds), "HLO505", chip=chip) == expected
+
+
+TABLES = """
+FileNames
+1 "model.py"
+
+FunctionNames
+1 "step"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=3 end_line=3 column=4 end_column=9}
+2 {file_name_id=1 function_name_id=1 line=4 end_line=4 column=4 end_column=9}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=1}
+
+"""
+
+
+def products(count: int, *, chained: bool, others: int = 0, frame: str = "stack_frame_id=1") -> str:
+    """Products that one line makes, one after another or side by side, and some of another line."""
+    array = "bf16[1024,1024]{1,0:T(8,128)(2,1)}"
+    lines = []
+    for number in range(count + others):
+        operand = f"%d{number - 1}" if chained and 0 < number < count else "%p0"
+        place = frame if number < count else "stack_frame_id=2"
+        lines.append(
+            f"  %d{number} = {array} dot(%{operand.lstrip('%')}, %p1), lhs_contracting_dims={{1}}, "
+            f'rhs_contracting_dims={{0}}, metadata={{op_name="jit(f)/dot{number}" {place}}}'
+        )
+    tuple_type = ", ".join([array] * (count + others))
+    names = ", ".join(f"%d{n}" for n in range(count + others))
+    lines.append(f"  ROOT %out = ({tuple_type}) tuple({names})")
+    return TABLES + program("\n".join(lines), shape=array)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (products(8, chained=True), True),
+        (products(7, chained=True), False),
+        (products(8, chained=False), False),
+        (products(8, chained=True, others=8), True),
+        (products(8, chained=True, others=9), False),
+        (products(8, chained=True, frame=""), False),
+    ],
+    ids=["eight", "seven", "side by side", "half of all", "less than half", "no line"],
+)
+def test_layers_are_eight_products_of_a_line_one_after_another(text: str, expected: bool) -> None:
+    """Fewer are soon compiled, and what does not follow on itself is no stack of layers."""
+    assert warned(text, "HLO506") == expected

@@ -64,6 +64,39 @@ def test_one_op_that_is_the_whole_program_is_not_unfused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reader", "expected"),
+    [
+        (f"{BIG} fusion(%t, %p1), kind=kLoop, calls=%f1", True),
+        (f"{BIG} copy(%t)", False),
+        (f"{BIG} fft(%t), fft_type=FFT, fft_length={{8192}}", False),
+        (f"{BIG} sort(%t), dimensions={{1}}", False),
+        (f'{BIG} custom-call(%t), custom_call_target="__cublas$gemm"', False),
+        (f'{BIG} custom-call(%t), custom_call_target="tpu_custom_call"', True),
+    ],
+)
+def test_an_op_is_unfused_only_beside_work_that_could_take_it_in(
+    reader: str, expected: bool
+) -> None:
+    """A copy is no work, and nobody can add to a library's call; a Pallas kernel is the user's."""
+    text = program(f"  %t = {BIG} tanh(%p0)\n  ROOT %r = {reader}", helpers=elementwise("f1", BIG))
+    assert warned(text, "HLO102") == expected
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(8192, True), (8, False)])
+def test_an_op_beside_its_maker_costs_what_goes_between(rows: int, expected: bool) -> None:
+    """Fused into the kernel of a small operand it would still read and write all the rest."""
+    part = f"f32[{rows},8192]{{1,0:T(8,128)}}"
+    text = program(
+        f"  %q = {part} parameter(1)\n"
+        f"  %made = {part} fusion(%q, %q), kind=kLoop, calls=%f1\n"
+        f"  ROOT %all = {BIG} concatenate(%made, %p0), dimensions={{0}}",
+        helpers=elementwise("f1", part),
+        parameters=1,
+    )
+    assert warned(text, "HLO102") == expected
+
+
+@pytest.mark.parametrize(
     ("result", "expected"),
     [
         ("f32[8192,8192]{0,1:T(8,128)}", True),
