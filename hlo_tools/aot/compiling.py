@@ -167,13 +167,15 @@ class _Workers:
                     return InputError("interrupted")
                 process = subprocess.Popen(
                     [sys.executable, "-m", "hlo_tools.aot.worker", *arguments],
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,  # closed when this process is gone, however it ends
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env=_environment(),
                 )
                 self._running.add(process)
-            status = process.wait()
+            with process:
+                # Not `communicate`, which would close what tells the process that we are there.
+                status = process.wait()
             with self._lock:
                 self._running.discard(process)
         if not reply.is_file():

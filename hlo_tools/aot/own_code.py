@@ -1,5 +1,6 @@
 """Running a person's own Python code, whose errors are errors in the input."""
 
+import os
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -8,7 +9,7 @@ from hlo_tools.errors import InputError
 from hlo_tools.hlo.provenance import is_library_file
 
 _MAX_MESSAGE_CHARACTERS = 600
-_OURS = str(Path(__file__).resolve().parents[1])
+_OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 
 
 class OwnCode:

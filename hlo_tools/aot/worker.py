@@ -8,7 +8,9 @@ may print whatever it likes.
 
 import importlib
 import json
+import os
 import sys
+import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,27 @@ from hlo_tools.aot.program import compile_program, topology_devices
 from hlo_tools.aot.targets import parse_target
 from hlo_tools.errors import InputError
 
+_ORPHANED = 75
+
+
+def _end_with_the_parent() -> None:
+    """Ends this process when standard input is closed, as it is when whoever started it is gone.
+
+    The person's code finds nothing there to read.
+    """
+    waiting = os.dup(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+    def wait() -> None:
+        os.read(waiting, 1)
+        os._exit(_ORPHANED)
+
+    threading.Thread(target=wait, daemon=True).start()
+
 
 def main(target: str, example: str, topology: str, folder: str, reply: str) -> None:
     """Compiles and writes the reply."""
+    _end_with_the_parent()
     answer: dict[str, Any] = {}
     try:
         answer["refusal"] = _compiled(target, example or None, topology, Path(folder))

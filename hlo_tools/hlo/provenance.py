@@ -30,13 +30,15 @@ _LIBRARY = re.compile(
     r"|(?:^|/)(?:haiku|optax)/_src/"
     r"|(?:^|/)numpy/(?:_?core|lib|linalg)/"
     r"|(?:^|/)(?:jaxlib|torch_xla)/"
+    r"|(?:^|/)hlo_tools/(?:aot/|testing\.py$)"
     r"|(?:^|/)absl/app\.py$"
     r"|^$"
     r"|^<(?!ipython-input|stdin>)",
     re.IGNORECASE,
 )
 """Files that are nobody's own code: installed packages, Python itself, pseudo files such as
-`<string>`, and the source trees of the frameworks where they are not installed."""
+`<string>`, and the source trees of the frameworks, and of what compiles for us, where they are not
+installed."""
 
 _SECTION = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)\s*$")
 _NUMBERED = re.compile(r"\s*(\d{1,9})\s+(.*)")

@@ -1,8 +1,12 @@
 """`hlo-lint --aot` with the real compiler: what it compiles, what it says, and where it points."""
 
 import json
+import os
 import re
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +19,8 @@ from hlo_tools.aot import compiling
 from hlo_tools.cli import main
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="needs jax and libtpu")
+
+ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAMS = {
     # Donation and static arguments of its own, shardings over the mesh of the topology.
@@ -205,6 +211,60 @@ def test_a_topology_that_libtpu_does_not_know(
     assert "libtpu has no topology `v5e:3x3`" in capsys.readouterr().out
 
 
+def test_a_compile_ends_with_the_command_that_started_it(tmp_path: Path) -> None:
+    """However that ends: an orphan would hold a processor for minutes."""
+    pid_file = tmp_path / "pid"
+    (tmp_path / "slow.py").write_text(
+        f"import os, pathlib, time\npathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    command = subprocess.Popen(
+        [sys.executable, "-m", "hlo_tools", "--aot", "slow.py:f", "--topology", "v5e:2x2"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    with command:
+        _wait(lambda: pid_file.is_file() and pid_file.read_text() != "")
+        command.kill()
+    worker = int(pid_file.read_text())
+    _wait(lambda: not _runs(worker))
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and is not one that only waits to be asked how it ended."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_function_of_a_library_is_blamed_in_the_library(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where no line of the person's is in between, and never at the line that compiles it."""
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "library.py").write_text(
+        'import jax.numpy as jnp\n\ndef dot(x):\n    return jnp.dot(x, x, precision="highest")\n'
+    )
+    target = f"{tmp_path / 'site-packages' / 'library.py'}:dot"
+    (tmp_path / "example.py").write_text(
+        "import jax\n\ndef arguments():\n"
+        "    return jax.ShapeDtypeStruct((2048, 2048), 'float32'),\n"
+    )
+    example = f"{tmp_path / 'example.py'}:arguments"
+    status = main(["--aot", target, "--args", example, "--topology", "v5e:2x2"])
+    assert status == 1
+    assert "library.py:4:12: error HLO601" in capsys.readouterr().out
+
+
 @pytest.mark.skipif(not find_spec("flax"), reason="needs flax")
 def test_modules_of_flax_compile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An NNX module under its own jit, by its abstract state."""
@@ -216,6 +276,22 @@ def test_modules_of_flax_compile(tmp_path: Path, capsys: pytest.CaptureFixture[s
     )
     assert main(["--aot", f"{tmp_path / 'model.py'}:apply", "--topology", "v5e:2x2"]) == 0
     assert "in 1 module; modelled step" in capsys.readouterr().out
+
+
+def test_a_sharded_transformer_compiles_and_what_is_found_is_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The forward pass of scanned layers on a mesh of two axes; its sizes are a static argument."""
+    monkeypatch.chdir(ROOT)
+    model = "fixtures/models/transformer.py"
+    report = tmp_path / "report.json"
+    arguments = ["--args", "small_loss_example", "--topology", "v5e:2x2", "--format", "json"]
+    main([*arguments, "--aot", f"{model}:loss", "-o", str(report), "--show-notes"])
+    told = json.loads(report.read_text())
+    (module,) = told["modules"]
+    assert (module["partitions"], module["unknown_trip_counts"]) == (4, 0)
+    files = {f["source"]["file"] for f in told["findings"] if f["source"]}
+    assert files == {str(ROOT / model)}
 
 
 @pytest.mark.parametrize(
