@@ -52,6 +52,12 @@ def test_every_import_keeps_to_the_walls() -> None:
         ),
         ("passes/rule.py", "import hlo_tools.io", "Rules see facts"),
         ("hlo_tools/report/view.py", "import hlo_tools.hlo.module", "Reports see findings only"),
+        (
+            "hlo_tools/report/diff_text.py",
+            "import hlo_tools.diff.kinds",
+            "Reports see findings only",
+        ),
+        ("passes/rule.py", "import hlo_tools.diff.matching", "Rules see facts"),
         ("hlo_tools/hardware.py", "def f(): import numpy", "needs no numerical package"),
         ("hlo_tools/surprise.py", "", "surprise"),
         ("translators/graph/graph.py", "import translators.emit.jax", "translators point down"),

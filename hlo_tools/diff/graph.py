@@ -115,22 +115,28 @@ class Graph:
             found = self._bodies[computation] = Counter(map(self._inside, computation.instructions))
         return found
 
-    def refined(self, start: list[int], rounds: int) -> list[int]:
-        """Labels that also tell apart what lies up to so many edges away, operands in order."""
+    def refined(self, start: list[int], rounds: int) -> list[list[int]]:
+        """The labels of each round, from those given on.
+
+        After `n` rounds they also tell apart what lies up to `n` edges away, operands in order.
+        """
         number = self._labels.number
-        labels = start
+        found = [start]
         for _ in range(rounds):
-            labels = [
-                number(
-                    (
-                        label,
-                        tuple([labels[o] for o in self.operands[node]]),
-                        tuple(sorted([labels[u] for u in self.users[node]])),
+            labels = found[-1]
+            found.append(
+                [
+                    number(
+                        (
+                            label,
+                            tuple([labels[o] for o in self.operands[node]]),
+                            tuple(sorted([labels[u] for u in self.users[node]])),
+                        )
                     )
-                )
-                for node, label in enumerate(labels)
-            ]
-        return labels
+                    for node, label in enumerate(labels)
+                ]
+            )
+        return found
 
     def _label(self, instruction: Instruction) -> None:
         number = self._labels.number

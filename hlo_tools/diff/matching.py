@@ -7,15 +7,15 @@ alike, so that the matching of B with A is that of A with B turned round.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 
 from hlo_tools.analysis.program import Program
 from hlo_tools.diff.graph import Graph, Labels
 from hlo_tools.diff.similarity import pair_similar
 from hlo_tools.hlo.module import Computation, Instruction
 
-EXACT_ROUNDS = (3, 1, 0)
-LOOSE_ROUNDS = (3, 1, 0)
+ROUNDS = (3, 1, 0)
+"""How often labels are refined, the finest first."""
 
 _CALL_ROLES = ("body", "condition")
 _CALLING = frozenset({"while", "call", "conditional", "async-start", "call-start"})
@@ -39,6 +39,7 @@ class Matching:
         self._forward: list[int] = [-1] * len(self.old.nodes)
         self._backward: list[int] = [-1] * len(self.new.nodes)
         self._computations: dict[Computation, Computation] = {}
+        self._taken: set[Computation] = set()
         self._match()
 
     def partner(self, instruction: Instruction) -> Instruction | None:
@@ -63,43 +64,51 @@ class Matching:
         ]
 
     def _match(self) -> None:
-        stages = [
-            *((self.old.refined(self.old.exact, n), self.new.refined(self.new.exact, n))
-              for n in EXACT_ROUNDS),
-            *((self.old.refined(self.old.loose, n), self.new.refined(self.new.loose, n))
-              for n in LOOSE_ROUNDS),
-        ]  # fmt: skip
-        self._descend(stages)
+        roots = [graph.program.module.roots()[:1] for graph in (self.old, self.new)]
+        for ours, theirs in zip(*roots, strict=False):
+            self._correspond(ours, theirs)
+        stages: list[tuple[list[int], list[int]]] = []
+        for old, new in (
+            (self.old.exact, self.new.exact),
+            (self.old.loose, self.new.loose),
+        ):
+            refined = self.old.refined(old, ROUNDS[0]), self.new.refined(new, ROUNDS[0])
+            for rounds in ROUNDS:
+                stages.append((refined[0][rounds], refined[1][rounds]))
+                self._descend(*stages[-1])
+                if self._is_complete:
+                    return
         everything = range(len(self.old.nodes)), range(len(self.new.nodes))
         for labels in stages:
             self._pair_alike(*everything, *labels)
         pair_similar(self.old, self.new, self._forward, self._backward)
 
-    def _descend(self, stages: Sequence[tuple[list[int], list[int]]]) -> None:
+    @property
+    def _is_complete(self) -> bool:
+        return -1 not in self._forward or -1 not in self._backward
+
+    def _descend(self, old: list[int], new: list[int]) -> None:
         """Pairs within computations that correspond, callers before what they call."""
-        pending = deque(
-            zip(
-                self.old.program.module.roots()[:1],
-                self.new.program.module.roots()[:1],
-                strict=False,
-            )
-        )
-        taken: set[Computation] = set()
+        pending = deque(self._computations.items())
         while pending:
             ours, theirs = pending.popleft()
-            if ours in self._computations or theirs in taken:
-                continue
-            if not (self._runs(self.old, ours) and self._runs(self.new, theirs)):
-                continue
-            self._computations[ours] = theirs
-            taken.add(theirs)
-            spans = self.old.span(ours), self.new.span(theirs)
-            for labels in stages:
-                self._pair_alike(*spans, *labels)
-            for node in spans[0]:
+            span = self.old.span(ours)
+            self._pair_alike(span, self.new.span(theirs), old, new)
+            for node in span:
                 other = self._forward[node]
                 if other >= 0 and self.old.nodes[node].opcode in _CALLING:
-                    pending.extend(_callees(self.old.nodes[node], self.new.nodes[other]))
+                    called = _callees(self.old.nodes[node], self.new.nodes[other])
+                    pending.extend(pair for pair in called if self._correspond(*pair))
+
+    def _correspond(self, ours: Computation, theirs: Computation) -> bool:
+        """Notes that two computations correspond; whether that is news, and they run."""
+        if ours in self._computations or theirs in self._taken:
+            return False
+        if not (self._runs(self.old, ours) and self._runs(self.new, theirs)):
+            return False
+        self._computations[ours] = theirs
+        self._taken.add(theirs)
+        return True
 
     @staticmethod
     def _runs(graph: Graph, computation: Computation) -> bool:

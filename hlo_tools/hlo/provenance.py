@@ -100,7 +100,8 @@ class Provenance:
 
     def noted(self, instruction: Instruction) -> tuple[str | None, SourceLocation | None]:
         """The operation's name and place as the instruction's own metadata has them."""
-        return self._own_name(instruction), self._innermost(self._own_stack(instruction))
+        metadata = self._metadata(instruction)
+        return metadata.get("op_name") or None, self._innermost(self._frames(metadata))
 
     def stack(self, instruction: Instruction) -> tuple[SourceLocation, ...]:
         """The frames behind an instruction, innermost first; each marked where it is inferred."""
@@ -162,7 +163,9 @@ class Provenance:
 
     def _own_stack(self, instruction: Instruction) -> tuple[SourceLocation, ...]:
         """The frames that the instruction's own metadata names."""
-        metadata = self._metadata(instruction)
+        return self._frames(self._metadata(instruction))
+
+    def _frames(self, metadata: dict[str, str]) -> tuple[SourceLocation, ...]:
         frame = _number(metadata.get("stack_frame_id"))
         if frame:
             frames = self._stacks.get(frame)

@@ -32,6 +32,9 @@ SMALL = 0.001
 """Causes below this share of the longer step, or without seconds of the traffic, are counted only
 unless notes are shown; buffers likewise by the peak."""
 
+NEARLY = 1e-4
+"""Totals that differ by less than this share are said to be nearly the same."""
+
 _MAX_SIDES = 3
 _MAX_LIVE = 8
 _PLURALS = {"argument": "arguments", "output": "outputs", "temporary": "temporaries"}
@@ -172,6 +175,8 @@ def _change(before: float, after: float) -> str:
     if not before:
         return "from nothing"
     share = after / before - 1.0
+    if abs(share) < NEARLY:
+        return "nearly as before"
     return ("+" if share > 0 else "-") + format_share(abs(share))
 
 
