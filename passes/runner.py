@@ -18,10 +18,12 @@ from hlo_tools.hlo.parser import parse_module
 from hlo_tools.hlo.provenance import Provenance
 from hlo_tools.profile import StepProfile
 from hlo_tools.settings import Settings
+from passes import out_of_memory
 from passes.apportion import apportioned
 from passes.catalog import BY_ID
 from passes.facts import Facts
 from passes.rule import NEGLIGIBLE, RuleContext
+from passes.words import nbytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,8 @@ def _lint(
         except Exception as error:
             problems.append(_failed(rule.name, path, error))
         clock.lap(rule.name)
+    if refusal is not None and not any(f.id == out_of_memory.check.id for f in findings):
+        problems.append(_unreported(refusal, path))
     checks, unchecked = _checked(facts, path=path, settings=settings)
     problems += unchecked
     clock.lap("budgets")
@@ -171,6 +175,18 @@ def _lint(
         problems=tuple(problems),
         timings=tuple(clock.laps),
         budgets=tuple(checks),
+    )
+
+
+def _unreported(refusal: MemoryRefusal, path: str) -> Problem:
+    """A program that was not compiled, where the rule that says so is off or has failed."""
+    rule = out_of_memory.check
+    return Problem(
+        message=(
+            f"this does not fit into device memory: it needs {nbytes(refusal.needed_bytes)} where "
+            f"{nbytes(refusal.available_bytes)} are available (`{rule.name}` tells what is live)"
+        ),
+        path=path,
     )
 
 

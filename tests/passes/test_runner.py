@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from linting import ROOT, lint, read_dump
 
+from hlo_tools.analysis.memory_refusal import MemoryRefusal
 from hlo_tools.errors import InputError
 from hlo_tools.findings import Finding
 from passes import runner
@@ -64,3 +65,16 @@ def test_kernels_that_hide_their_arithmetic_are_counted() -> None:
     assert lint(read_dump(DUMP), chip="v6e").summary.opaque_calls == 1
     plain = DUMP.with_name("fusion_break_barrier_v6e_bad.hlo.txt")
     assert lint(read_dump(plain), chip="v6e").summary.opaque_calls == 0
+
+
+def test_running_out_of_memory_is_never_silent() -> None:
+    """With the rule off it is a problem: the program was not compiled, whatever else was found."""
+    dump = read_dump(DUMP.with_name("out_of_memory_wide_v5e_bad.hlo.txt"))
+    refusal = MemoryRefusal(needed_bytes=34 * 10**9, available_bytes=17 * 10**9)
+    on = lint(dump, chip="v5e", refusal=refusal)
+    assert "HLO701" in {f.id for f in on.findings}
+    assert on.problems == ()
+    off = lint(dump, chip="v5e", refusal=refusal, select=("HLO301",))
+    assert [p.message.partition(" (")[0] for p in off.problems] == [
+        "this does not fit into device memory: it needs 34 GB where 17 GB are available"
+    ]
