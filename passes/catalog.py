@@ -2,6 +2,7 @@
 
 from passes import (
     all_reduce_then_slice,
+    block_padding,
     convert_pingpong,
     expensive_rng,
     full_sort,
@@ -46,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     convert_pingpong.check,
     padding_waste.check,
     mxu_underuse.check,
+    block_padding.check,
     sync_collective.check,
     all_reduce_then_slice.check,
     loop_invariant_collective.check,

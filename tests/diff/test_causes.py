@@ -33,7 +33,7 @@ NAMED = {
     "mxu_underuse_blocks_v6e": "layout-copy-added",
     "mxu_underuse_convolution_v5e": "layout-copy-added",
     "padding_waste_head_dim_v5p": "layout-copy-added",
-    "padding_waste_statistics_v6e": "layout-copy-added",
+    "block_padding_statistics_v6e": "layout-copy-added",
     "sync_collective_barrier_v5e": "collective-blocking",
     "uncombined_collectives_clip_v5p": "collective-added",
     "uncombined_collectives_scales_v6e": "collective-added",
@@ -45,7 +45,7 @@ NAMED = {
 AMONG = {
     "padding_waste_class_token_v5e": "padding-grown",
     "mxu_underuse_convolution_v5e": "padding-grown",
-    "padding_waste_statistics_v6e": "padding-grown",
+    "block_padding_statistics_v6e": "padding-grown",
     "sync_collective_ring_v5p": "collective-exposed",
 }
 """A kind that is among the causes, where others cost as much."""

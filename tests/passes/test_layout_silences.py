@@ -128,3 +128,25 @@ def test_clones_that_save_memory_are_told_by_their_names(name: str, expected: bo
     """XLA appends `.remat` and a number."""
     text = stored(f"  ROOT %n = {BIG} negate(%made)").replace("%made", f"%{name}")
     assert warned(text, "HLO103") == expected
+
+
+def kernel_on(width: int, *, target: str = "tpu_custom_call") -> str:
+    """A kernel over an array with rows of so many values."""
+    shape = f"f32[262144,{width}]{{1,0:T(8,128)}}"
+    return program(
+        f'  ROOT %k = {shape} custom-call(%p0), custom_call_target="{target}"', shape=shape
+    )
+
+
+@pytest.mark.parametrize(("width", "rule"), [(1, "HLO303"), (8, "HLO303"), (9, "HLO301")])
+def test_short_rows_at_a_kernel_are_reported_once(width: int, rule: str) -> None:
+    """Up to eight values a row they are `block-padding`, longer ones `padding-waste`."""
+    other = "HLO301" if rule == "HLO303" else "HLO303"
+    assert warned(kernel_on(width), rule)
+    assert not warned(kernel_on(width), other)
+
+
+def test_short_rows_elsewhere_are_no_matter_of_a_kernel() -> None:
+    """Other custom calls are not written by whoever reads the report."""
+    assert not warned(kernel_on(1, target="TopK"), "HLO303")
+    assert warned(kernel_on(1, target="TopK"), "HLO301")
