@@ -1,17 +1,19 @@
 """Values that several fusions of a computation each compute for themselves."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hlo_tools.hlo.attributes import iterate_attributes
 from hlo_tools.hlo.module import Instruction
 
 MAX_INSTRUCTIONS = 200_000
 """Above this many instructions in all fusions nothing is compared."""
 
-_UNRELATED = re.compile(r",\s*(?:metadata|backend_config|frontend_attributes|sharding)=")
-_CALLED = re.compile(r"\b(?:calls|to_apply)=%?[^\s,]+")
+_UNRELATED = frozenset(
+    {"metadata", "backend_config", "frontend_attributes", "sharding", "calls", "to_apply"}
+)
+"""Attributes that say nothing of the result, and those whose computations are looked into."""
 MAX_DEPTH = 64
 """Deeper nested fusions are not looked into."""
 
@@ -149,13 +151,10 @@ class _Numbering:
         return self._numbers.setdefault(key, len(self._numbers))
 
 
-def _attributes(instruction: Instruction) -> str:
+def _attributes(instruction: Instruction) -> tuple[object, ...]:
     """What the attributes say of the result; of called computations, what is done there."""
     if instruction.opcode == "constant":
-        return instruction.argument_text
-    text = instruction.attribute_text
-    cut = _UNRELATED.search(text)
-    called = " ".join(
-        inner.opcode for c in instruction.called_computations for inner in c.instructions
-    )
-    return _CALLED.sub("", text[: cut.start()] if cut else text) + called
+        return (instruction.argument_text.strip(),)
+    called = [i.opcode for c in instruction.called_computations for i in c.instructions]
+    attributes = iterate_attributes(instruction.attribute_text)
+    return (*called, *((key, value) for key, value in attributes if key not in _UNRELATED))
