@@ -315,7 +315,7 @@ def _json(out: str) -> None:
 
 
 def _html(out: str) -> None:
-    assert "budget peak-hbm" in out and "1 budget exceeded" in out
+    assert '<tr class="hit error"><td>peak-hbm</td>' in out and "1 budget exceeded" in out
 
 
 _READ = {

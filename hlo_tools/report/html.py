@@ -17,7 +17,7 @@ from markupsafe import Markup
 from hlo_tools.findings import Finding, ModuleSummary, Outcome, Severity
 from hlo_tools.profile import Operation
 from hlo_tools.report import phrases
-from hlo_tools.report.escape import visible, xml
+from hlo_tools.report.escape import xml
 from hlo_tools.report.excerpt import Excerpt, excerpt
 from hlo_tools.report.names import MAX_PROFILES
 from hlo_tools.report.plots.memory import memory_plot
@@ -78,7 +78,8 @@ def render(outcome: Outcome, options: ReportOptions) -> Iterator[str]:
         counts=totals.by_severity,
         severities=sorted(Severity, reverse=True),
         summary=phrases.summary(outcome, totals, options),
-        remarks=[*_budgets(outcome), *phrases.remarks(outcome)],
+        remarks=list(phrases.remarks(outcome)),
+        budgets=outcome.budgets,
         rules=_rules(outcome, findings),
     )
 
@@ -109,12 +110,6 @@ def _modules(outcome: Outcome, findings: list[Finding], options: ReportOptions) 
             )
         )
     return views
-
-
-def _budgets(outcome: Outcome) -> Iterator[str]:
-    for check in outcome.budgets:
-        place = f"{phrases.dump_path(check.path)}: module `{visible(check.module)}`"
-        yield f"{place}: budget {phrases.budget(check)}"
 
 
 def _step_seconds(summary: ModuleSummary | None) -> float:
@@ -163,6 +158,7 @@ def _environment(options: ReportOptions) -> Environment:
         share=format_share,
         cost=phrases.cost,
         instruction=phrases.instruction,
+        budget_state=phrases.budget_state,
         dump_place=phrases.dump_place,
         place=lambda finding: phrases.place(finding, options),
         source_place=lambda location: phrases.source_place(location, options),

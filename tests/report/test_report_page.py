@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from profiled_dumps import lint_profiled, outcome_of
+from report_cases import HOSTILE, outcomes, sample_outcome, sample_source
 from report_cases import options as report_options
-from report_cases import outcomes, sample_outcome, sample_source
 
+from hlo_tools.budgets import Budget, BudgetCheck
 from hlo_tools.findings import Outcome
 from hlo_tools.profile import LaneProfile, Operation, Slice, StepProfile
 from hlo_tools.profiling import MAX_LANES, PARTS
+from hlo_tools.report.escape import visible
 from hlo_tools.report.formats import render
 from hlo_tools.report.html import MAX_FINDINGS
 from hlo_tools.report.names import MAX_PROFILES
@@ -149,6 +151,20 @@ def test_findings_stand_with_their_source_and_fix(tmp_path: Path) -> None:
         if finding.severity > 1 and finding.suppressed is None:
             assert finding.message in text
             assert finding.fix in text
+
+
+@pytest.mark.parametrize("module", ["jit_train_step", *HOSTILE])
+def test_budgets_stand_in_a_table_those_exceeded_marked(module: str) -> None:
+    budget = Budget(key="peak-hbm", limit=100, written_in="B", file="pyproject.toml", line=3)
+    checks = tuple(
+        BudgetCheck(budget=budget, path="dump.txt", module=module, value=value)
+        for value in (90, 110)
+    )
+    text = page(replace(sample_outcome(), budgets=checks))
+    found = Reader(text)
+    assert found.classes["state"] == 2
+    assert text.count('<tr class="hit error">') == 1
+    assert visible(module) in "".join(found.texts)
 
 
 def test_profile_of_a_compiled_step_is_drawn() -> None:
