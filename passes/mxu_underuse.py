@@ -3,13 +3,15 @@
 What it does
   For each dot (on TPU mostly printed as `convolution`) it compares the work done with the work
   paid for once K and the operand that is held in the array are rounded up to its side (128, or
-  256 on v6e and 7x). It reports the time that exact sizes would save.
+  256 on v6e and 7x). It reports the time that exact sizes would save. On GPU it finds calls of
+  cuBLAS of one size, independent of one another, each of which starts for longer than it computes.
 
 Why it matters
   The array always multiplies full tiles. A head dimension of 64 on a 256-wide array computes four
   times what it needs; a vocabulary of 32001 pays for another 127 columns.
 
 Known problems
+  In a command buffer (a CUDA graph) calls start almost for nothing: those are left out.
   Products that memory bandwidth, or taking the results out of the array, bounds anyway are not
   reported: filling the array would not make them faster.
 
@@ -25,17 +27,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hlo_tools.analysis.matmul import Matmul, matmul
-from hlo_tools.analysis.roofline import matrix_unit_use
+from hlo_tools.analysis.repetition import longest_chain
+from hlo_tools.analysis.roofline import LAUNCH_SECONDS, matrix_unit_use
+from hlo_tools.analysis.traffic import custom_call_target
 from hlo_tools.findings import Finding
 from hlo_tools.hardware import Chip
-from hlo_tools.hlo.module import Instruction
+from hlo_tools.hlo.module import Computation, Instruction
 from passes.rule import RuleContext, rule
 from passes.words import array
 
+COMMAND_BUFFER = "command_buffer"
+"""In the names of computations whose kernels are started together, as a CUDA graph
+(`xla/service/gpu/transforms/command_buffer_scheduling.cc`)."""
 
-@rule(id="HLO302", name="mxu-underuse", options={"min_utilization": 0.75})
+
+@rule(id="HLO302", name="mxu-underuse", options={"min_utilization": 0.75, "min_spared_calls": 4})
 def check(ctx: RuleContext) -> Iterator[Finding]:
     """One finding for the products of one size that one line makes."""
+    if ctx.facts.backend == "gpu":
+        yield from _small_calls(ctx)
     chip = ctx.facts.chip
     if chip is None or chip.mxu_size is None:
         return
@@ -65,6 +75,51 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
             )[:5],
             place=first.dot,
         )
+
+
+def _small_calls(ctx: RuleContext) -> Iterator[Finding]:
+    """One finding for the library calls of one size in one computation that could be one call."""
+    if ctx.facts.chip is None:
+        return
+    groups: dict[tuple[Computation, Matmul], list[Instruction]] = defaultdict(list)
+    for instruction in ctx.facts.execution.instructions():
+        size = _small_call(ctx, instruction)
+        if size is not None and COMMAND_BUFFER not in instruction.computation.name:
+            groups[instruction.computation, size].append(instruction)
+    for (computation, size), members in groups.items():
+        needed = longest_chain(computation, members)
+        spared = len(members) - needed
+        first = members[0]
+        price = ctx.price(first, effect="wastes", seconds=spared * LAUNCH_SECONDS)
+        if spared < ctx.number("min_spared_calls") or price.negligible:
+            continue
+        yield ctx.finding(
+            first,
+            price,
+            message=(
+                f"{len(members)} calls of cuBLAS multiply M={size.m}, N={size.n}, K={size.k} and "
+                f"take longer to start than to compute; as batches they are {needed}"
+            ),
+            fix=(
+                "stack the operands and multiply them in one batched product (`jnp.einsum` or "
+                "`jax.vmap` over the stack), or let XLA record the calls in a command buffer "
+                "(`--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT`)"
+            ),
+            related=tuple(ctx.related(m, "another of them") for m in members[1:6]),
+        )
+
+
+def _small_call(ctx: RuleContext, instruction: Instruction) -> Matmul | None:
+    """The size of a call of cuBLAS that starts for longer than it computes."""
+    if instruction.opcode != "custom-call":
+        return None
+    if not custom_call_target(instruction).startswith("__cublas$"):
+        return None
+    work = ctx.facts.cost.work(instruction)
+    if work is None or len(work.matmuls) != 1:
+        return None
+    starts_longer = ctx.facts.cost.seconds(instruction) <= 2 * LAUNCH_SECONDS
+    return work.matmuls[0] if starts_longer else None
 
 
 @dataclass(slots=True, kw_only=True)
