@@ -112,12 +112,7 @@ def _neighbour(instruction: Instruction) -> tuple[Instruction, str, int] | None:
     if readers:
         return readers[0], "reads it", instruction.shape.padded_bytes
     makers = [(producer(o), o.shape.padded_bytes) for o in instruction.operands]
-    makers = [
-        (m, size)
-        for m, size in makers
-        if _takes_in(m)
-        and not (m.opcode == "get-tuple-element" and m.operands[0].opcode in _NO_WORK)
-    ]
+    makers = [(m, size) for m, size in makers if _takes_in(m)]
     if makers:
         maker, size = max(makers, key=lambda made: made[1])
         return maker, "makes its operand", size
@@ -126,6 +121,8 @@ def _neighbour(instruction: Instruction) -> tuple[Instruction, str, int] | None:
 
 def _takes_in(neighbour: Instruction) -> bool:
     """Whether a neighbour is work of which an op could be a part; a library's call never is."""
+    if neighbour.opcode == "get-tuple-element" and neighbour.operands:
+        neighbour = neighbour.operands[0]
     if neighbour.opcode == "custom-call":
         return is_kernel(neighbour)
     return neighbour.opcode not in _NO_WORK

@@ -10,9 +10,9 @@ Why it matters
   at a thirty-second or sixty-fourth of f32. Everywhere each value takes twice the memory.
 
 Known problems
-  A sum that is widened to be exact, and nothing but that, is left out. What the wide arithmetic
-  costs is not modelled: the kernel's whole time decides on the severity, which is a warning at
-  most.
+  A sum that is widened to be exact, and nothing but that, is left out, and so are s64 indices that
+  never leave a kernel. What the wide arithmetic costs is not modelled: the kernel's whole time
+  decides on the severity, which is a warning at most.
 
 Example
   jax.config.update("jax_enable_x64", True)
@@ -77,6 +77,8 @@ def _widened(instruction: Instruction, types: tuple[str, ...]) -> Instruction | 
     wide = [i for i in inside if _is_wide(i.shape, types) and i.opcode not in BOOKKEEPING]
     if not wide or all(i.opcode in _EXACT_SUM for i in wide):
         return None
+    if "s64" in types and not _is_wide(instruction.shape, types):
+        return None  # indices that never leave the kernel cost next to nothing
     return next((i for i in wide if i.opcode != "convert"), wide[0])
 
 

@@ -206,3 +206,22 @@ def test_wide_scalars_are_no_wide_arrays() -> None:
         "  ROOT %m = f32[4096,4096]{1,0} multiply(%q, %b)\n"
     )
     assert not warned(widening("f32", body), "HLO604", chip="h100")
+
+
+def test_wide_indices_inside_a_kernel_cost_nothing() -> None:
+    """The positions that an argmax compares are s64 in TensorFlow, and never in memory."""
+    body = (
+        "  %i = s64[4096,4096]{1,0} iota(), iota_dimension=1\n"
+        "  %k = s64[4096,4096]{1,0} add(%i, %i)\n"
+        "  ROOT %n = f32[4096,4096]{1,0} convert(%k)\n"
+    )
+    assert not warned(widening("f32", body), "HLO604", chip="h100")
+    assert warned(
+        widening(
+            "f32",
+            body.replace("f32[4096,4096]{1,0} convert(%k)", "s64[4096,4096]{1,0} negate(%k)"),
+            "s64",
+        ),
+        "HLO604",
+        chip="h100",
+    )

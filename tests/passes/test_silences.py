@@ -82,6 +82,15 @@ def test_an_op_is_unfused_only_beside_work_that_could_take_it_in(
     assert warned(text, "HLO102") == expected
 
 
+def test_a_library_call_that_returns_a_tuple_takes_no_op_in() -> None:
+    """cuDNN returns its result beside a scratch buffer; what follows is no part of the call."""
+    text = program(
+        f'  %conv = ({BIG}, u8[0]) custom-call(%p0), custom_call_target="__cudnn$convForward"\n'
+        f"  %made = {BIG} get-tuple-element(%conv), index=0\n  ROOT %sum = {BIG} add(%made, %p1)"
+    )
+    assert not warned(text, "HLO102")
+
+
 @pytest.mark.parametrize(("rows", "expected"), [(8192, True), (8, False)])
 def test_an_op_beside_its_maker_costs_what_goes_between(rows: int, expected: bool) -> None:
     """Fused into the kernel of a small operand it would still read and write all the rest."""
