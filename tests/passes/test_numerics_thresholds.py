@@ -225,3 +225,15 @@ def test_wide_indices_inside_a_kernel_cost_nothing() -> None:
         "HLO604",
         chip="h100",
     )
+
+
+def test_a_reduction_that_is_printed_in_bf16_is_added_in_f32_on_tpu() -> None:
+    """The compiler writes `jnp.sum` of bf16, which adds in f32, as a reduction in bf16."""
+    text = program(
+        "  %zero = bf16[] constant(0)\n  ROOT %r = bf16[8192]{0:T(1024)(128)(2,1)} "
+        "reduce(%p0, %zero), dimensions={1}, to_apply=%sum",
+        helpers=SUM.replace("f32", "bf16"),
+        parameters=1,
+        shape="bf16[8192,8192]{1,0:T(8,128)(2,1)}",
+    )
+    assert not warned(text, "HLO602")
