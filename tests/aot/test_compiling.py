@@ -55,6 +55,25 @@ def hlo_lint_example(devices):
         "rate": 0.1,
     }
 """,
+    # Made for the mesh: shardings of its own, over the devices that only the example knows.
+    "meshed.py": """
+import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+
+def make_scale(mesh):
+    rows, columns = NamedSharding(mesh, P("all")), NamedSharding(mesh, P(None, "all"))
+    return jax.jit(lambda x: 2 * x, in_shardings=rows, out_shardings=columns)
+
+
+def hlo_lint_example(devices):
+    mesh = Mesh(np.array(devices), ("all",))
+    x = jax.ShapeDtypeStruct((4096, 2048), jnp.float32)
+    return functools.partial(make_scale(mesh), x)
+""",
     # A plain function; an array stands for its type, a string is static; a Pallas kernel in it.
     "plain.py": """
 import jax
@@ -130,7 +149,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("aot")
     for name, text in PROGRAMS.items():
         (folder / name).write_text(text)
-    targets = ("sharded:step", "plain:layer", "large:square", "wrong:product", "crash:f")
+    targets = (
+        "sharded:step",
+        "meshed:make_scale",
+        "plain:layer",
+        "large:square",
+        "wrong:product",
+        "crash:f",
+    )
     arguments = ["--format", "json", "-o", str(folder / "report.json")]
     for target in targets:
         file, _, function = target.partition(":")
@@ -146,7 +172,7 @@ def test_what_does_not_compile_stops_none_of_the_others(run: Run) -> None:
     """Each that compiles is linted, in the order given, and the status says that some did not."""
     assert run.status == 2
     names = [module["name"] for module in run.report["modules"]]
-    assert names == ["jit_step", "jit_layer", "jit_square"]
+    assert names == ["jit_step", "jit__lambda", "jit_layer", "jit_square"]
     assert len(run.report["problems"]) == 2
 
 
@@ -159,6 +185,12 @@ def test_donation_and_shardings_are_the_programs_own(run: Run) -> None:
     header = run.dump("sharded.step").split("\n", 1)[0]
     assert "input_output_alias={ {}: (0, {}, may-alias) }" in header
     assert "f32[2048,2048]" in header  # a quarter of each dimension
+
+
+def test_shardings_over_a_mesh_of_the_example_are_kept(run: Run) -> None:
+    """Rows come in and columns go out, a sixteenth of them on each device."""
+    header = run.dump("meshed.make_scale").split("\n", 1)[0]
+    assert re.search(r"layout=\{\(f32\[256,2048\]\S*\)->f32\[4096,128\]", header)
 
 
 def test_a_plain_function_is_jitted_and_a_kernel_compiled(run: Run) -> None:
