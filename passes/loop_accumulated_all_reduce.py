@@ -9,8 +9,8 @@ Why it matters
   own part, and the total is reduced once.
 
 Known problems
-  Scattered once, the total of a loop takes as much memory as what is scattered now, for the whole
-  of the loop. Sums of floats in another order differ in their last digits.
+  A total that is scattered after the loop is whole while the loop runs, which takes memory. Sums
+  of floats in another order differ in their last digits.
 
 Example
   def micro_batch(total, batch):

@@ -73,9 +73,9 @@ def _finding(ctx: RuleContext, value: Recomputed, saved: float) -> Iterator[Find
         value.fusions[0],
         price,
         message=(
-            f"`{array(first.shape)}` (`{first.opcode}`) is computed by {len(value.fusions)} "
-            f"fusions, each for itself, in {len(value.within)} operations an element; writing it "
-            f"once and reading it ({nbytes(first.shape.logical_bytes)}) would take less time"
+            f"{len(value.fusions)} fusions compute the same `{array(first.shape)}`, each for "
+            f"itself, in {len(value.within)} operations; writing it once and reading it "
+            f"({nbytes(first.shape.logical_bytes)}) would take less time"
         ),
         fix=(
             "keep the value as one: `jax.lax.optimization_barrier` around it, or join its uses "

@@ -273,3 +273,33 @@ def test_work_that_is_cheaper_than_gathering_its_result_may_be_replicated() -> N
     text = computed("negate(%gather)").replace(SQUARE, f"  %d = {BIG} multiply(%g, %g)\n")
     returned = text.partition("  %zero =")[0] + f"  ROOT %r = {BIG} negate(%d)\n}}\n"
     assert not warned(returned, "HLO408")
+
+
+@pytest.mark.parametrize(("gathered_carry", "expected"), [("%h", True), ("%x", False)])
+def test_a_gather_that_could_start_a_trip_ahead_needs_no_window(
+    gathered_carry: str, expected: bool
+) -> None:
+    """What no trip changes can be gathered beside the product of the trip before."""
+    part = "f32[1024,8192]{1,0:T(8,128)}"
+    pair = f"(s32[], {part}, {part}, {BIG})"
+    text = (
+        f"%body (c: s32[]) -> s32[] {{\n  %c = {pair} parameter(0)\n"
+        "  %i = s32[] get-tuple-element(%c), index=0\n"
+        f"  %h = {part} get-tuple-element(%c), index=1\n"
+        f"  %x = {part} get-tuple-element(%c), index=2\n"
+        f"  %w = {BIG} get-tuple-element(%c), index=3\n"
+        "  %one = s32[] constant(1)\n  %next = s32[] add(%i, %one)\n"
+        f"  %g = {BIG} all-gather({gathered_carry}), channel_id=1, dimensions={{0}}, {GROUP}\n"
+        f"  %d = {BIG} dot(%g, %w), {DOT}\n"
+        f"  %new = {part} slice(%d), slice={{[0:1024], [0:8192]}}\n"
+        f"  ROOT %t = {pair} tuple(%next, %new, %x, %w)\n}}\n\n"
+        f"%cond (d: s32[]) -> pred[] {{\n  %d = {pair} parameter(0)\n"
+        "  %j = s32[] get-tuple-element(%d), index=0\n  %n = s32[] constant(8)\n"
+        "  ROOT %lt = pred[] compare(%j, %n), direction=LT\n}\n\n"
+        f"ENTRY %main (p0: f32[1], p1: f32[1]) -> f32[1] {{\n  %p0 = {part} parameter(0)\n"
+        f"  %p1 = {BIG} parameter(1)\n  %zero = s32[] constant(0)\n"
+        f"  %s = {pair} tuple(%zero, %p0, %p0, %p1)\n"
+        f"  %w = {pair} while(%s), condition=%cond, body=%body\n"
+        f"  ROOT %r = {part} get-tuple-element(%w), index=1\n}}\n"
+    )
+    assert warned(text, "HLO409") == expected
