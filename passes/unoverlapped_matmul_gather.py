@@ -12,7 +12,8 @@ Why it matters
 Known problems
   Where other work could hide the collective the finding is `sync-collective`; so it is in a loop,
   if the collective could be started a trip ahead and the product of the trip before could hide it.
-  Parts that are too small use less of the systolic array; that is not priced.
+  Parts that are too small use less of the systolic array; that is not priced. Adding up partial
+  sums round a ring is.
 
 Example
   sequence = jax.lax.all_gather(x, "model", axis=0, tiled=True)
@@ -29,6 +30,8 @@ Use instead
 from collections.abc import Iterator
 
 from hlo_tools.analysis.collectives import Collective
+from hlo_tools.analysis.roofline import transfer_seconds
+from hlo_tools.analysis.traffic import Traffic
 from hlo_tools.analysis.uses import MOVES, first_uses
 from hlo_tools.findings import Finding
 from hlo_tools.hlo.module import Instruction
@@ -59,14 +62,14 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
         others = idle_work(ctx, collective)
         alone = exposed - sum(model.seconds(other) for other in others)
         own = sum(model.seconds(product) for product in products if product not in others)
-        hideable = min(alone, own)
+        hideable = min(alone, own) * (size - 1) / size - _adding_seconds(ctx, collective, size)
         if hideable <= 0:
             continue
         price = ctx.price(
             collective.instruction,
             effect="sends",
             bytes=collective.wire_bytes,
-            seconds=hideable * (size - 1) / size,
+            seconds=hideable,
         )
         if price.negligible:
             continue
@@ -78,6 +81,15 @@ def check(ctx: RuleContext) -> Iterator[Finding]:
             related=tuple(ctx.related(p, "the product beside it") for p in products[:3]),
             place=_place(ctx, collective),
         )
+
+
+def _adding_seconds(ctx: RuleContext, collective: Collective, size: int) -> float:
+    """What a ring of sums costs beyond a scatter: partial sums are read, added to, and written."""
+    chip = ctx.facts.cost.chip
+    if chip is None or collective.kind != "reduce-scatter":
+        return 0.0
+    sums = collective.operand_padded_bytes // size * (size - 1)
+    return transfer_seconds(chip, Traffic(hbm_read=2 * sums, hbm_written=sums))
 
 
 def _products(ctx: RuleContext, collective: Collective) -> list[Instruction]:
