@@ -65,7 +65,8 @@ def _loops(ctx: RuleContext) -> Iterator[Finding]:
                 ),
                 fix=(
                     "carry the sum in f32, `jnp.zeros(shape, jnp.float32)` as the initial value, "
-                    "and convert it once after the loop"
+                    "and convert it once after the loop; where it is the gradient of a parameter "
+                    "that all trips share, keep that parameter in f32 and convert it inside"
                 ),
                 related=(ctx.related(loop, "the loop"),),
                 place=found.add,
