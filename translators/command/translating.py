@@ -3,6 +3,8 @@
 import linecache
 from collections.abc import Sequence
 
+import numpy as np
+
 from translators.command.assembling import File, assembled
 from translators.command.launching import Task
 from translators.command.outcome import KernelOutcome, Problem, Status
@@ -40,7 +42,8 @@ def translate_all(tasks: Sequence[Task], wishes: Wishes) -> tuple[tuple[KernelOu
         file = assembled(tried, [None] * len(tried), wishes)
         return tuple(_outcome(each, wishes) for each in tried), file.text
     reports: dict[int, Report | None] = {}
-    with all_workers() as workers:
+    # Poison and overflow are among the inputs, and say nothing by themselves.
+    with all_workers() as workers, np.errstate(all="ignore"):
         verifier = Verifier(wishes, wishes.verify, workers)
         pending = list(range(len(tried)))
         while pending:

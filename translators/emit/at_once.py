@@ -4,6 +4,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from translators.access.delinearize import Position
+from translators.access.expression import Lane, leaves
 from translators.access.loops import Loop
 from translators.access.states import Pointer
 from translators.emit.axis_order import lies_outside
@@ -111,8 +113,7 @@ def at_once(
         return False
     if not carried and not stores(region):
         return False
-    if e.blocked and not stores(region) and not any(op.name == "tt.dot" for op in walk(region)):
-        # Blocks are read where they are used; only products and rows to write want them whole.
+    if e.blocked and not _is_for_all(e, region, loop):
         return False
     saved = e.buffers.snapshot()
     results: dict[int, Term] = {}
@@ -142,6 +143,23 @@ def at_once(
         e.put(op.results[index], term)
     give_followed_results(e, op)
     return True
+
+
+def _is_for_all(e: Emission, region: Region, loop: Loop) -> bool:
+    """Whether blocks of all iterations are read and written as one.
+
+    Others are read where they are used, but products want them whole, and so does a loop that
+    writes rows of its own.
+    """
+    if any(each.name == "tt.dot" for each in walk(region)):
+        return True
+    return stores(region) and all(
+        loop.iteration not in leaves(dimension.index)
+        or not any(isinstance(each, Lane) for each in leaves(dimension.index))
+        for op in walk(region)
+        if (access := e.accesses.get(op)) is not None and isinstance(access.position, Position)
+        for dimension in access.position.dimensions
+    )
 
 
 def _lies_outside(e: Emission, region: Region, loop: Loop) -> bool:

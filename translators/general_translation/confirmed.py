@@ -150,6 +150,11 @@ class Confirmation:
     def _confirm_own(self) -> None:
         alone = programs_alone(self._fitted.family)
         own = {name: self._fitted.family.sizes[name] for name in self._fitted.bounds}
+        for name, most in self._fitted.reached.items():
+            if own[name] > most:
+                raise UnlikeError(
+                    f"it holds for at most {most} `{name}`, not for the launch itself"
+                )
         # Of what programs do alike a few are enough.
         fewer = {name: min(FEW, each) if name in alone else each for name, each in own.items()}
         if self._fitted.same_text(own) or self._too_large(fewer):
