@@ -238,3 +238,16 @@ def test_numbers_that_follow_a_block_are_found_with_its_name(count, multiple, pa
 def test_a_number_that_follows_nothing_has_no_formula():
     seen = [(sizes, value) for sizes, value in zip(SIZES, (5, 77), strict=True)]
     assert following(number(8), 512, "block_n", seen) is None
+
+
+@pytest.mark.parametrize("sizes", [(151, 96), (6, 40), (151, 512)])
+def test_a_function_for_all_sizes_takes_its_own_launch(sizes):
+    """Loops along rows that store, in steps of many rows."""
+    import jax
+
+    kernel, launch = layer_norm(*sizes)
+    function = translate_general(kernel, launch, emit="pallas").function
+    shapes = {each.name: jax.ShapeDtypeStruct(each.shape, np.float32) for each in launch.arrays}
+    given = [shapes[name] for name in function.parameters]
+    results = jax.eval_shape(partial(load(function), interpret=True), *given)
+    assert [each.shape for each in results] == [shapes[name].shape for name in function.results]
