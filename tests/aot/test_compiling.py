@@ -321,7 +321,7 @@ def test_a_sharded_transformer_compiles_and_what_is_found_is_in_it(
     main([*arguments, "--aot", f"{model}:loss", "-o", str(report), "--show-notes"])
     told = json.loads(report.read_text())
     (module,) = told["modules"]
-    assert (module["partitions"], module["unknown_trip_counts"]) == (4, 0)
+    assert module["partitions"] == 4
     files = {f["source"]["file"] for f in told["findings"] if f["source"]}
     assert files == {str(ROOT / model)}
 
