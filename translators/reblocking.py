@@ -5,7 +5,7 @@ computes the same if it is right: nothing here proves that, the verification doe
 was emitted against the kernel as it was launched.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -15,7 +15,7 @@ from translators.access.analysis import Access, Analysis, analyze
 from translators.access.delinearize import Position
 from translators.access.expression import Affine, Iteration, ProgramId
 from translators.access.states import Integer, Pointer
-from translators.graph.graph import Module, Op, Value, walk
+from translators.graph.graph import Module, Op, walk
 from translators.graph.types import FloatType, element_of
 from translators.specializing import specialization
 from translators.triton.kernel_graph import kernel_graph
@@ -95,22 +95,26 @@ def _count(
 
 
 def _distances(analysis: Analysis, axis: int) -> frozenset[int]:
-    """How far apart programs that follow one another along an axis are, wherever that is said."""
+    """How far apart programs that follow one another along an axis are, wherever that is said.
+
+    Where it is not said of what they touch, it is of the numbers that they compute.
+    """
+    touched = [
+        access.pointer.offset for access in analysis.accesses if isinstance(access.pointer, Pointer)
+    ]
+    computed = [
+        state.expression for state in analysis.states.values() if isinstance(state, Integer)
+    ]
+    return _factors(touched, axis) or _factors(computed, axis)
+
+
+def _factors(expressions: Iterable[Affine], axis: int) -> frozenset[int]:
     return frozenset(
         abs(factor)
-        for expression in _expressions(analysis)
+        for expression in expressions
         for variable, factor in expression.terms
         if isinstance(variable, ProgramId) and variable.axis == axis and abs(factor) > 1
     )
-
-
-def _expressions(analysis: Analysis) -> Iterator[Affine]:
-    for access in analysis.accesses:
-        if isinstance(access.pointer, Pointer):
-            yield access.pointer.offset
-    for state in analysis.states.values():
-        if isinstance(state, Integer):
-            yield state.expression
 
 
 # Lengths of blocks that are worth a try, the best first (docs/kernel-model.md: below 256 a trip
@@ -121,29 +125,39 @@ _MOST_NAMES = 3
 
 
 def loops_over_products(module: Module) -> bool:
-    """Whether a kernel has a loop that multiplies matrices, and carries more than their sum."""
-    return any(
-        op.name == "scf.for" and len(_floats(op)) > 1 and any(_products(op))
-        for op in walk(module.kernel.body)
-    )
+    """Whether a kernel has a loop that multiplies matrices."""
+    return any(op.name == "scf.for" and _multiplies(op) for op in walk(module.kernel.body))
 
 
-def _floats(op: Op) -> list[Value]:
-    return [each for each in op.results if isinstance(element_of(each.type), FloatType)]
+def _multiplies(op: Op) -> bool:
+    return any(inner.name == "tt.dot" for region in op.regions for inner in walk(region))
 
 
-def _products(op: Op) -> Iterator[bool]:
-    for region in op.regions:
-        for inner in walk(region):
-            yield inner.name == "tt.dot"
+def _goes_block_by_block(module: Module, analysis: Analysis) -> bool:
+    """Whether some loop over products is no single product of all that it goes through.
+
+    It carries more than their sum, or is not equally long in all programs.
+    """
+    loops = [op for op in walk(module.kernel.body) if op.name in ("scf.for", "scf.while")]
+    for number, op in enumerate(loops):
+        if op.name != "scf.for" or not _multiplies(op):
+            continue
+        floats = [each for each in op.results if isinstance(element_of(each.type), FloatType)]
+        loop = analysis.loops.get(number)
+        if len(floats) > 1 or loop is None or loop.trips is None or loop.trips.value is None:
+            return True
+    return False
 
 
 def larger_blocks(module: Module, launch: Launch) -> Iterator[dict[str, int]]:
     """Constants that may be lengths of blocks, made larger; the most promising first.
 
-    Programs or iterations that follow one another lie so far apart.
+    Programs or iterations that follow one another lie so far apart. There are none for a kernel
+    whose loops of products each become one product.
     """
     found = analyze(module, specialization(module, launch))
+    if not _goes_block_by_block(module, found):
+        return
     distances = {
         abs(factor)
         for state in found.states.values()

@@ -30,7 +30,7 @@ class Room:
 
     rows: int = 1024
     columns: int = 512
-    elements: int = 1 << 19
+    elements: int = 1 << 20
     row: int = 1 << 11
     programs: int = 512
     inner: int | None = None
@@ -63,9 +63,9 @@ def chooser(module: Module, room: Room) -> Chooser:
     products = any(op.name == "tt.dot" for op in walk(module.kernel.body))
 
     def of_products(blocks: Sequence[Blocks]) -> Mapping[Digit, int]:
-        found = {
-            each.digit: _length(each, room.columns if each.minor else room.rows) for each in blocks
-        }
+        # Where one is chosen alone the other is short, as the kernel has it.
+        columns = room.rows if len(blocks) == 1 else room.columns
+        found = {each.digit: _length(each, columns if each.minor else room.rows) for each in blocks}
         steps = prod(-(-each.whole // found[each.digit]) for each in blocks)
         if steps < _LEAST_STEPS and room.rows > room.columns:
             # The first step waits for its blocks to arrive: with few steps that is most of all.

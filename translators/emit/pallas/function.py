@@ -34,6 +34,7 @@ from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
 from translators.emit.pallas.preamble import needed
 from translators.emit.pallas.stepping import run_in_parts
+from translators.emit.pallas.traffic import Fetched, least_traffic
 from translators.emit.pallas.windows import Cut, Window, reach
 from translators.emit.pointers import pointee_of
 from translators.emit.python_file import python_file
@@ -42,7 +43,7 @@ from translators.emit.terms import PointerTerm, Term, constant, dtype, is_wide
 from translators.emit.tiles import unviewed, view
 from translators.emit.writer import Writer
 from translators.graph.errors import GraphError
-from translators.graph.graph import Module, users
+from translators.graph.graph import Module, users, walk
 from translators.graph.types import I32, I64, PointerType, bit_width, element_of
 
 # Ops that touch memory and have no form on windows.
@@ -69,6 +70,9 @@ RULES = {
 # where they are small (7x, docs/kernel-model.md).
 _MOST_BYTES = 36 << 20
 _LIMIT = 60 << 20
+# What they take, each once, where nothing is multiplied: by the model of docs/kernel-model.md larger
+# steps win nothing there, and the first of them is waited for.
+_MOST_STREAMED = 9 << 19
 # Elements of a value of many iterations.
 _LARGEST = 1 << 20
 _INTERPRET = "interpret: as `pl.pallas_call` takes it; not at all by default."
@@ -164,7 +168,7 @@ class _Maker:
         self._writer.location = None
         self._drop_unread(block)
         self._check_memory()
-        grid = self._grid()
+        grid = self._order = self._grid()
         block[:0] = [*self._begin(grid), *self._keep(grid)]
         name = self._writer.fresh("kernel")
         inputs, outputs, aliases = self._operands()
@@ -235,6 +239,8 @@ class _Maker:
     def _grid(self) -> list[Variable]:
         """The variables in their order: those that move what is written outside of the others.
 
+        Of the orders that are left, that in which the least is fetched.
+
         Raises:
           UnsupportedError: a block would be written, left and come back to.
         """
@@ -261,7 +267,22 @@ class _Maker:
                     "the grid",
                     self._module.kernel.location,
                 )
-        return ordered
+
+        def is_possible(order: Sequence[Variable]) -> bool:
+            parts = self._plan.parts
+            if parts is not None and order[-1] != parts.variable:
+                return False
+            inside = [[each in some for each in order] for some in moving]
+            return all(each == sorted(each, reverse=True) for each in inside)
+
+        fetched = [self._fetched(each) for each in e.windows.values() if not each.scalars]
+        return least_traffic(ordered, self._plan.grid, fetched, is_possible)
+
+    def _fetched(self, window: Window) -> Fetched:
+        """What a window costs where it moves."""
+        moved = self._moved(window)
+        steady = {leaf for index in window.index for leaf in leaves(index)}
+        return Fetched(bytes=window.bytes, moved=moved, led=moved - steady)
 
     def _begin(self, grid: Sequence[Variable]) -> list[Statement]:
         """The names of the step's place in the grid."""
@@ -357,7 +378,7 @@ class _Maker:
         moved = self._moved(window)
         shown = [
             self._places[each] if each in moved else f"_{self._places[each]}"
-            for each in self._grid()
+            for each in self._order
         ]
         led = {each.reference for each, _ in self._leading(window)}
         shown = shown or ["_"]
@@ -440,7 +461,8 @@ class _Maker:
         e = self._emission
         windows = [each for each in e.windows.values() if not each.scalars]
         size = self._bytes()
-        if size > _MOST_BYTES:
+        products = any(op.name == "tt.dot" for op in walk(self._module.kernel.body))
+        if size > (_MOST_BYTES if products else 2 * _MOST_STREAMED):
             largest = max((*windows, *e.outputs.values()), key=lambda each: each.bytes)
             name = e.buffers.states[largest.buffer].fact.name
             raise TooLargeError(

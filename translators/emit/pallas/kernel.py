@@ -18,7 +18,7 @@ from translators.emit.pallas.emission import TooLargeError
 from translators.emit.pallas.folding import folded, has_rows
 from translators.emit.pallas.function import emit_pallas
 from translators.emit.pallas.lengths import Lengths
-from translators.emit.pallas.plan import plan_of
+from translators.emit.pallas.plan import plan_of, rows_of_each
 from translators.emit.pallas.remainders import without_remainders
 from translators.emit.pallas.trimming import trimmed
 from translators.graph.graph import Module
@@ -71,9 +71,12 @@ def emit_pallas_kernel(
             else:
                 room = room.half
         except UnsupportedError:
-            if room.inner is None:
+            if room.inner is not None:
+                room, in_parts = replace(room, inner=None).half, False
+            elif room.programs > 1 and (rows_of_each(placed) or 1) > 1:
+                room = replace(room, programs=1)
+            else:
                 raise
-            room, in_parts = replace(room, inner=None).half, False
 
 
 def _with_room(

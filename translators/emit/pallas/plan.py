@@ -66,10 +66,12 @@ def plan_of(
     """
     coordinates = _coordinates(analysis)
     ordered = outermost_first(analysis.accesses, coordinates)
-    free = [] if _goes_its_own_way(analysis) else [each for each in ordered if each not in single]
+    own = rows_of_each(analysis)
+    alone = own is None or _goes_its_own_way(analysis)
+    free = [] if alone else [each for each in ordered if each not in single]
     many = {
         each: lengths.programs(names.get(each, str(each)), rows, each.extent)
-        for each, rows in _many(module, free, room).items()
+        for each, rows in _many(module, free, room, own or 1).items()
     }
     grid: dict[Variable, int] = {}
     called: dict[Variable, str] = {}
@@ -110,8 +112,8 @@ def _coordinates(analysis: Analysis) -> Sequence[Digit | ProgramId]:
 
 
 def _goes_its_own_way(analysis: Analysis) -> bool:
-    """Whether each program goes where data lead it, or through rows of its own in a loop."""
-    return _owns_rows(analysis) or any(
+    """Whether each program goes where data lead it."""
+    return any(
         depends_on_data(dimension.index)
         for access in analysis.accesses
         if access.shape and isinstance(access.position, Position)
@@ -119,22 +121,37 @@ def _goes_its_own_way(analysis: Analysis) -> bool:
     )
 
 
-def _owns_rows(analysis: Analysis) -> bool:
-    """Whether a loop writes the rows of a program, which then are no single row for each."""
+def rows_of_each(analysis: Analysis) -> int | None:
+    """How many rows of its own each program writes in a loop; `None` where programs differ in it.
+
+    One where no loop does. Of many programs, that many rows of each are computed at once.
+    """
+    most = 1
     for access in analysis.accesses:
         if access.op.name != "tt.store" or not isinstance(access.position, Position):
             continue
         for dimension in access.position.dimensions:
-            kinds = {type(variable) for variable, _ in dimension.index.terms}
-            if Iteration in kinds and Lane not in kinds and kinds & {Digit, ProgramId}:
-                return True
-    return False
+            variables = [variable for variable, _ in dimension.index.terms]
+            loops = [each for each in variables if isinstance(each, Iteration)]
+            programs = any(isinstance(each, Digit | ProgramId) for each in variables)
+            if programs and loops and not any(isinstance(each, Lane) for each in variables):
+                if not all(each.fixed for each in loops):
+                    return None
+                most = max(most, prod(each.extent for each in loops))
+    return most
 
 
 def _many(
-    module: Module, ordered: Sequence[Digit | ProgramId], room: Room
+    module: Module, ordered: Sequence[Digit | ProgramId], room: Room, own: int
 ) -> dict[Digit | ProgramId, int]:
-    """Of how many programs along one coordinate a step is made; none for kernels of products."""
+    """Of how many programs along one coordinate a step is made; none for kernels of products.
+
+    Args:
+      module: the kernel.
+      ordered: the coordinates, the outermost first.
+      room: how large a step may be.
+      own: how many rows each program writes.
+    """
     if not ordered or any(op.name == "tt.dot" for op in walk(module.kernel.body)):
         return {}
     largest = max(
@@ -142,7 +159,7 @@ def _many(
         default=1,
     )
     last = ordered[-1]
-    rows = min(room.programs, room.elements // largest)
+    rows = min(room.programs, room.elements // (largest * own))
     if last.extent <= rows:
         return {last: last.extent}
     rows = 1 << max(0, rows.bit_length() - 1)
