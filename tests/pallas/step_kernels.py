@@ -1,4 +1,4 @@
-"""Kernels whose programs do little each, or whose steps may follow one another in several orders."""
+"""Kernels of programs that do little each, or whose steps may follow one another anyhow."""
 
 import triton
 import triton.language as tl
@@ -49,7 +49,7 @@ def by_group(x_ptr, w_ptr, group_ptr, out_ptr, N, K, BM: tl.constexpr, BN: tl.co
 @triton.jit
 def from_the_diagonal(q_ptr, k_ptr, out_ptr, LENGTH, WIDTH: tl.constexpr, BM: tl.constexpr,
                       BN: tl.constexpr):  # fmt: skip
-    """Sums over the rows from the diagonal on, in blocks that are not as long as those of columns."""
+    """Sums over the rows from the diagonal on, in other blocks than those of columns."""
     block = tl.program_id(0)
     columns = block * BN + tl.arange(0, BN)
     width = tl.arange(0, WIDTH)

@@ -70,8 +70,8 @@ RULES = {
 # where they are small (7x, docs/kernel-model.md).
 _MOST_BYTES = 36 << 20
 _LIMIT = 60 << 20
-# What they take, each once, where nothing is multiplied: by the model of docs/kernel-model.md larger
-# steps win nothing there, and the first of them is waited for.
+# What they take, each once, where nothing is multiplied: by the model of docs/kernel-model.md
+# larger steps win nothing there, and the first of them is waited for.
 _MOST_STREAMED = 9 << 19
 # Elements of a value of many iterations.
 _LARGEST = 1 << 20
