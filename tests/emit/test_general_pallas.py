@@ -46,7 +46,7 @@ CASES = [
         (1000,),
         (300_000,),
         (
-            "block_offsets = min(n, 131072)",
+            "block_offsets = min(n, 262144)",
             "grid=(pl.cdiv(n, block_offsets),)",
             "pl.BlockSpec((block_offsets,), lambda offsets: (offsets,))",
             "out_shape=jax.ShapeDtypeStruct((n,), jnp.float32)",

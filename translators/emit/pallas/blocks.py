@@ -4,13 +4,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from translators.access.expression import Digit
+from translators.access.analysis import Access, Analysis
+from translators.access.expression import Affine, Digit, Iteration, leaves, total
+from translators.access.states import Pointer
 from translators.emit.merging import Blocks, Chooser
 from translators.graph.graph import Module, walk
+from translators.graph.types import (
+    ElementType,
+    FloatType,
+    IntType,
+    PointerType,
+    bit_width,
+    element_of,
+)
 
 _LEAST = 128
 _LEAST_STEPS = 4
 _INNER = 1024
+# What the blocks of a step take where nothing is multiplied: larger steps win nothing, and the
+# first of them is waited for.
+_STREAMED_BYTES = 4 << 20
+_MOST_ELEMENTS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +44,7 @@ class Room:
 
     rows: int = 1024
     columns: int = 512
-    elements: int = 1 << 20
+    elements: int = 1 << 19
     row: int = 1 << 11
     programs: int = 512
     inner: int | None = None
@@ -58,9 +72,52 @@ class Room:
         return self.elements <= _LEAST * 8
 
 
+def room_for(module: Module, analysis: Analysis) -> Room:
+    """How large the steps of a kernel may be, if they fit into vector memory.
+
+    Args:
+      module: the kernel.
+      analysis: its accesses.
+    """
+    if _multiplies(module):
+        return Room()
+    streams: dict[tuple[int, Affine], tuple[int, int]] = {}
+    for access in analysis.accesses:
+        pointee = _pointee(access)
+        if isinstance(access.pointer, Pointer) and pointee is not None:
+            offset = access.pointer.offset
+            # Places of memory that several loops go through are counted once.
+            key = (access.pointer.argument, _without_loops(offset))
+            streams[key] = (_places(offset), bit_width(pointee))
+    most = max((places for places, _ in streams.values()), default=0)
+    bits = sum(bits for places, bits in streams.values() if places == most)
+    if not bits:
+        return Room()
+    return Room(elements=min(_MOST_ELEMENTS, 1 << (_STREAMED_BYTES * 8 // bits).bit_length() - 1))
+
+
+def _places(offset: Affine) -> int:
+    """Through how many places of memory the whole grid goes."""
+    return prod(leaf.interval.high - leaf.interval.low + 1 for leaf in set(leaves(offset)))
+
+
+def _without_loops(offset: Affine) -> Affine:
+    kept = [(each, by) for each, by in offset.terms if not isinstance(each, Iteration)]
+    return total(kept).plus(offset.offset)
+
+
+def _pointee(access: Access) -> ElementType | None:
+    pointer = element_of(access.op.operands[0].type)
+    pointee = pointer.pointee if isinstance(pointer, PointerType) else None
+    return pointee if isinstance(pointee, IntType | FloatType) else None
+
+
+def _multiplies(module: Module) -> bool:
+    return any(op.name == "tt.dot" for op in walk(module.kernel.body))
+
+
 def chooser(module: Module, room: Room) -> Chooser:
     """How to choose blocks for a kernel."""
-    products = any(op.name == "tt.dot" for op in walk(module.kernel.body))
 
     def of_products(blocks: Sequence[Blocks]) -> Mapping[Digit, int]:
         # Where one is chosen alone the other is short, as the kernel has it.
@@ -82,7 +139,7 @@ def chooser(module: Module, room: Room) -> Chooser:
             left = max(8, left // found[each.digit])
         return found
 
-    return of_products if products else of_streams
+    return of_products if _multiplies(module) else of_streams
 
 
 def _length(blocks: Blocks, wanted: int) -> int:

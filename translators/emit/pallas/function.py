@@ -43,7 +43,7 @@ from translators.emit.terms import PointerTerm, Term, constant, dtype, is_wide
 from translators.emit.tiles import unviewed, view
 from translators.emit.writer import Writer
 from translators.graph.errors import GraphError
-from translators.graph.graph import Module, users, walk
+from translators.graph.graph import Module, users
 from translators.graph.types import I32, I64, PointerType, bit_width, element_of
 
 # Ops that touch memory and have no form on windows.
@@ -70,9 +70,6 @@ RULES = {
 # where they are small (7x, docs/kernel-model.md).
 _MOST_BYTES = 36 << 20
 _LIMIT = 60 << 20
-# What they take, each once, where nothing is multiplied: by the model of docs/kernel-model.md
-# larger steps win nothing there, and the first of them is waited for.
-_MOST_STREAMED = 9 << 19
 # Elements of a value of many iterations.
 _LARGEST = 1 << 20
 _INTERPRET = "interpret: as `pl.pallas_call` takes it; not at all by default."
@@ -461,8 +458,7 @@ class _Maker:
         e = self._emission
         windows = [each for each in e.windows.values() if not each.scalars]
         size = self._bytes()
-        products = any(op.name == "tt.dot" for op in walk(self._module.kernel.body))
-        if size > (_MOST_BYTES if products else 2 * _MOST_STREAMED):
+        if size > _MOST_BYTES:
             largest = max((*windows, *e.outputs.values()), key=lambda each: each.bytes)
             name = e.buffers.states[largest.buffer].fact.name
             raise TooLargeError(

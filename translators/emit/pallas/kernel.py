@@ -12,7 +12,7 @@ from translators.emit.facts import ArgumentFact, ArrayFact
 from translators.emit.jax import JaxFunction
 from translators.emit.merging import merge_programs
 from translators.emit.ordering import why_ordered
-from translators.emit.pallas.blocks import Room, chooser
+from translators.emit.pallas.blocks import Room, chooser, room_for
 from translators.emit.pallas.elements.legal import legal
 from translators.emit.pallas.emission import TooLargeError
 from translators.emit.pallas.folding import folded, has_rows
@@ -57,7 +57,7 @@ def emit_pallas_kernel(
     if ordered is not None:
         raise UnsupportedError(ordered.text, module.kernel.location)
     placed = analyze(module, analysis.launch, program_axes(analysis))
-    room, in_parts = Room(), True
+    room, in_parts = room_for(module, placed), True
     while True:
         lengths = Lengths(asked=blocks, location=module.kernel.location)
         try:

@@ -112,10 +112,16 @@ class Window:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the window in vector memory, with the padding of its tiles."""
+        """Bytes of the window in vector memory, with the padding of its tiles.
+
+        What the kernel sees as one dimension has tiles of one row.
+        """
+        bits = max(8, bit_width(self.element))
+        if len(self.shape) == 1:
+            return -(-self.shape[0] // LANES) * LANES * bits // 8
         *outer, rows, columns = (1, 1, *self.shape)
         rows, columns = (-(-rows // SUBLANES) * SUBLANES, -(-columns // LANES) * LANES)
-        return prod(outer) * rows * columns * max(8, bit_width(self.element)) // 8
+        return prod(outer) * rows * columns * bits // 8
 
     @property
     def place(self) -> tuple[object, ...]:
