@@ -42,7 +42,7 @@ class Room:
       inner: of what the products of a step sum over; all of it where it is not said.
     """
 
-    rows: int = 1024
+    rows: int = 2048
     columns: int = 512
     elements: int = 1 << 19
     row: int = 1 << 11
@@ -64,7 +64,7 @@ class Room:
     @property
     def in_parts(self) -> "Room":
         """Room for a part of what products sum over."""
-        return replace(self, columns=self.rows, inner=_INNER)
+        return replace(self, rows=2 * self.columns, columns=2 * self.columns, inner=_INNER)
 
     @property
     def least(self) -> bool:
@@ -121,7 +121,7 @@ def chooser(module: Module, room: Room) -> Chooser:
 
     def of_products(blocks: Sequence[Blocks]) -> Mapping[Digit, int]:
         # Where one is chosen alone the other is short, as the kernel has it.
-        columns = room.rows if len(blocks) == 1 else room.columns
+        columns = 2 * room.columns if len(blocks) == 1 else room.columns
         found = {each.digit: _length(each, columns if each.minor else room.rows) for each in blocks}
         steps = prod(-(-each.whole // found[each.digit]) for each in blocks)
         if steps < _LEAST_STEPS and room.rows > room.columns:
