@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 )
 @click.version_option(__version__, "--version", message="triton2pallas %(version)s")
 def command(path: str, **options: Any) -> int:
-    r"""Translates Triton kernels to Pallas, JAX or StableHLO, and verifies them.
+    """Translates Triton kernels to Pallas, JAX or StableHLO, and verifies them.
 
     PATH is a Python file with Triton kernels, or Triton IR (.ttir). A Python file is imported and
     its functions are run, as by any test runner: do not give files that you do not trust. No GPU
@@ -158,7 +158,7 @@ def command(path: str, **options: Any) -> int:
     What is emitted goes to FILE or to standard output, the report then to standard error. Nothing
     is written unless every launch is translated and verified. The exit status is 0 then, 1 when
     one is refused or not equal, 2 for wrong usage or input that cannot be used.
-    """
+    """  # noqa: D301  (what keeps the lines of the example apart is the character itself)
     _check_usage(options)
     _prepare_environment()
     from translators.command.launching import Request

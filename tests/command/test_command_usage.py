@@ -53,6 +53,12 @@ def test_the_help_says_that_the_file_is_run(run):
         assert f"--{option} " in words
 
 
+def test_the_help_shows_commands_to_copy(run):
+    lines = run("--help").out.splitlines()
+    call = "triton2pallas add.py --launch 'add(f32[98432], f32[98432])' -o add_tpu.py"
+    assert call in [line.strip() for line in lines]
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
