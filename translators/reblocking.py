@@ -130,7 +130,16 @@ def loops_over_products(module: Module) -> bool:
 
 
 def _multiplies(op: Op) -> bool:
-    return any(inner.name == "tt.dot" for region in op.regions for inner in walk(region))
+    """Whether a loop multiplies matrices itself, not only in a loop inside of it."""
+    ops = [inner for region in op.regions for inner in walk(region)]
+    deeper = {
+        each
+        for inner in ops
+        if inner.name in ("scf.for", "scf.while")
+        for region in inner.regions
+        for each in walk(region)
+    }
+    return any(inner.name == "tt.dot" and inner not in deeper for inner in ops)
 
 
 def _goes_block_by_block(module: Module, analysis: Analysis) -> bool:

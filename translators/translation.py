@@ -15,6 +15,7 @@ from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.jax import JaxFunction
 from translators.emit.kernel import emit_kernel
 from translators.emit.pallas.kernel import emit_pallas_kernel
+from translators.emit.persistent import with_a_program_for_each_tile
 from translators.emit.scalars import data_arguments
 from translators.emit.unsharing import unshared
 from translators.graph.errors import GraphError
@@ -182,6 +183,10 @@ def translate_module(
     apart = unshared(module)
     analysis = analyze(apart, specialization(module, launch))
     refuse_overlaps(analysis, launch)
+    aliases = {index: each.alias for index, each in enumerate(facts) if isinstance(each, ArrayFact)}
+    spread = with_a_program_for_each_tile(apart, analysis, aliases)
+    if spread is not None:
+        apart, analysis = spread
     placed, function = _emitted(apart, analysis, facts, emit, blocks)
     return Translation(launch=launch, module=module, analysis=placed, function=function)
 

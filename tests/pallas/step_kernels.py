@@ -62,3 +62,64 @@ def from_the_diagonal(q_ptr, k_ptr, out_ptr, LENGTH, WIDTH: tl.constexpr, BM: tl
         score = tl.where(rows[None, :] >= columns[:, None], score, 0.0)
         total = tl.dot(score, q, total, input_precision="ieee")
     tl.store(out_ptr + columns[:, None] * WIDTH + width[None, :], total)
+
+
+@triton.jit
+def tiles_in_turns(a_ptr, b_ptr, c_ptr, M, N, K, PROGRAMS: tl.constexpr, BM: tl.constexpr,
+                   BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Each program multiplies every so many tiles; the number of the tile is counted twice."""
+    across = tl.cdiv(N, BN)
+    again = tl.program_id(0) - PROGRAMS
+    for tile in range(tl.program_id(0), tl.cdiv(M, BM) * across, PROGRAMS):
+        again += PROGRAMS
+        m = tile // across * BM + tl.arange(0, BM)
+        n = tile % across * BN + tl.arange(0, BN)
+        total = tl.zeros((BM, BN), tl.float32)
+        for start in range(0, K, BK):
+            k = start + tl.arange(0, BK)
+            a = tl.load(a_ptr + m[:, None] * K + k[None, :], mask=m[:, None] < M, other=0.0)
+            b = tl.load(b_ptr + k[:, None] * N + n[None, :], mask=n[None, :] < N, other=0.0)
+            total = tl.dot(a, b, total, input_precision="ieee")
+        m = again // across * BM + tl.arange(0, BM)
+        mask = (m < M)[:, None] & (n < N)[None, :]
+        tl.store(c_ptr + m[:, None] * N + n[None, :], total, mask=mask)
+
+
+@triton.jit
+def rows_in_turns(x_ptr, y_ptr, COUNT, COLUMNS: tl.constexpr):
+    """Each program takes every so many rows, as many as the grid has programs."""
+    offsets = tl.arange(0, COLUMNS)
+    for row in range(tl.program_id(0), COUNT, tl.num_programs(0)):
+        x = tl.load(x_ptr + row * COLUMNS + offsets)
+        tl.store(y_ptr + row * COLUMNS + offsets, x + tl.num_programs(0))
+
+
+@triton.jit
+def rows_by_whom(x_ptr, y_ptr, COUNT, COLUMNS: tl.constexpr):
+    """As `rows_in_turns`, with the number of the program in what is written."""
+    offsets = tl.arange(0, COLUMNS)
+    program = tl.program_id(0)
+    for row in range(program, COUNT, tl.num_programs(0)):
+        x = tl.load(x_ptr + row * COLUMNS + offsets)
+        tl.store(y_ptr + row * COLUMNS + offsets, x + program)
+
+
+@triton.jit
+def sums_in_turns(x_ptr, y_ptr, COUNT, COLUMNS: tl.constexpr):
+    """Each row gets the sum of those that its program has had before."""
+    offsets = tl.arange(0, COLUMNS)
+    total = tl.zeros([COLUMNS], tl.float32)
+    for row in range(tl.program_id(0), COUNT, tl.num_programs(0)):
+        total += tl.load(x_ptr + row * COLUMNS + offsets)
+        tl.store(y_ptr + row * COLUMNS + offsets, total)
+
+
+@triton.jit
+def rows_upon_rows(y_ptr, COUNT, COLUMNS: tl.constexpr):
+    """Each row is added to the one that its program takes next."""
+    offsets = tl.arange(0, COLUMNS)
+    step = tl.num_programs(0)
+    for row in range(tl.program_id(0), COUNT, step):
+        at = y_ptr + row * COLUMNS + offsets
+        before = tl.load(at - step * COLUMNS, mask=row >= step, other=0.0)
+        tl.store(at, tl.load(at) + before)
