@@ -27,6 +27,7 @@ _RACE = "RACE DETECTED"
 _ACCESS = re.compile(r"^ *((?:read|write) of) .*?\[\((.*)\)\] from", re.MULTILINE)
 _SLICE = re.compile(r"slice\((\d+), (\d+), (?:1|None)\)")
 # What the simulation does not do, though TPUs do.
+_UNLOWERED = "Cannot lower jaxpr with verifier errors:"
 _BEYOND_IT = "must form a prefix of the grid"
 
 
@@ -119,6 +120,10 @@ def _failed(error: BaseException, errors: list[BaseException]) -> Simulated:
         return Simulated(problem=race)
     own = next((each for each in errors if type(each).__name__ != "JaxRuntimeError"), error)
     last = [line for line in str(own).splitlines() if line.strip()][-1:]
+    if _UNLOWERED in str(own):
+        # It gives an array that is kept where nothing is written the length of its blocks.
+        told = str(own).partition(_UNLOWERED)[2].partition(" in function ")[0].strip()
+        return Simulated(unsuited=f"TPU interpret mode makes no right program of it: {told}")
     message = " ".join(last) if own is error else " ".join(str(own).split())
     if isinstance(own, NotImplementedError) or _BEYOND_IT in message:
         return Simulated(unsuited=f"TPU interpret mode has no such thing: {message}")
