@@ -1,7 +1,7 @@
 """The state of an emission of a Pallas kernel."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -90,6 +90,7 @@ class StepEmission(Emission):
         which of its numbers, over the variables of the grid.
       whole: for each buffer the dimensions of which its window has all, and how many positions
         that is at least.
+      turned: the buffers whose last two dimensions change places.
       windows: what the step reads of the arrays, in the order in which it was asked for.
       outputs: the windows that are written, by buffer.
       kept: the buffers whose windows begin as what was there before.
@@ -108,6 +109,7 @@ class StepEmission(Emission):
     needless: Mapping[Op, frozenset[Affine]] = field(default_factory=dict)
     steering: dict[Value, tuple[Window, Affine]] = field(default_factory=dict)
     whole: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    turned: Set[int] = frozenset()
     windows: dict[object, Window] = field(default_factory=dict)
     outputs: dict[int, Window] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)

@@ -1,6 +1,6 @@
 """A kernel as a function that calls a Pallas kernel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import prod
 
 import numpy as np
@@ -35,7 +35,8 @@ from translators.emit.pallas.plan import Plan
 from translators.emit.pallas.preamble import needed
 from translators.emit.pallas.stepping import run_in_parts
 from translators.emit.pallas.traffic import Fetched, least_traffic
-from translators.emit.pallas.windows import Cut, Window, reach
+from translators.emit.pallas.turned import turned
+from translators.emit.pallas.windows import Cut, StraightError, Window, reach
 from translators.emit.pointers import pointee_of
 from translators.emit.python_file import python_file
 from translators.emit.statements import Statement, every, names_in
@@ -90,11 +91,14 @@ def emit_pallas(
       GraphError: part of the kernel has no form as a kernel of blocks; at the kernel's line.
     """
     whole: dict[int, dict[int, int]] = {}
+    lying = turned(module, analysis, arguments)
     while True:
         try:
-            return _Maker(module, analysis, arguments, plan, whole).made()
+            return _Maker(module, analysis, arguments, plan, whole, lying).made()
         except CoarserError as error:
             whole.setdefault(error.buffer, {}).update(error.dimensions)
+        except StraightError as error:
+            lying -= {error.buffer}
 
 
 class _Maker:
@@ -107,6 +111,7 @@ class _Maker:
         arguments: Sequence[ArgumentFact],
         plan: Plan,
         whole: Mapping[int, Mapping[int, int]],
+        lying: Set[int],
     ) -> None:
         self._module = module
         self._facts = arguments
@@ -138,6 +143,7 @@ class _Maker:
             blocked=True,
             grid=plan.grid,
             whole=whole,
+            turned=lying,
             needless=needless_bounds(analysis, classes_of(module.kernel)),
         )
 
