@@ -86,6 +86,7 @@ class StepEmission(Emission):
     Attributes:
       grid: the variables that count the steps, with how many there are along each.
       needless: for each load the parts of its mask that keep out only what comes to nothing.
+      strict: reductions by greatest or least number that may be NaN where an element is.
       steering: numbers in memory that are known where a step begins: which window of scalars, and
         which of its numbers, over the variables of the grid.
       whole: for each buffer the dimensions of which its window has all, and how many positions
@@ -107,6 +108,7 @@ class StepEmission(Emission):
 
     grid: Mapping[Variable, int] = field(default_factory=dict)
     needless: Mapping[Op, frozenset[Affine]] = field(default_factory=dict)
+    strict: Set[Op] = frozenset()
     steering: dict[Value, tuple[Window, Affine]] = field(default_factory=dict)
     whole: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     turned: Set[int] = frozenset()

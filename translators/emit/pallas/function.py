@@ -30,6 +30,7 @@ from translators.emit.pallas.elements import rounding
 from translators.emit.pallas.elements.carriers import IN_WORDS, OF_FLOAT16, Carriers, array_of
 from translators.emit.pallas.emission import CoarserError, StepEmission, TooLargeError
 from translators.emit.pallas.layout import joined
+from translators.emit.pallas.nan_rows import may_be_nan
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
 from translators.emit.pallas.preamble import needed
@@ -144,6 +145,7 @@ class _Maker:
             grid=plan.grid,
             whole=whole,
             turned=lying,
+            strict=may_be_nan(module),
             needless=needless_bounds(analysis, classes_of(module.kernel)),
         )
 
