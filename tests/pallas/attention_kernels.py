@@ -121,3 +121,29 @@ def other_rows(x_ptr, w_ptr, out_ptr, SIZE: tl.constexpr):
     share = tl.exp(x - tl.max(x, axis=1)[:, None])
     share = share / tl.sum(share, axis=1)[:, None]
     tl.store(out_ptr + at, tl.dot(tl.load(w_ptr + at), share))
+
+
+@triton.jit
+def band(x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr, WINDOW: tl.constexpr):
+    """Sums of the columns at or before each row, of the last `WINDOW` ones where that is not 0."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    total = tl.zeros([BM], dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * BM, BN):
+        columns = start + tl.arange(0, BN)
+        x = tl.load(x_ptr + columns)
+        seen = rows[:, None] >= columns[None, :]
+        if WINDOW:
+            seen = seen & (rows[:, None] < columns[None, :] + WINDOW)
+        total += tl.sum(tl.where(seen, x[None, :] + rows[:, None], 0.0), axis=1)
+    tl.store(out_ptr + rows, total)
+
+
+@triton.jit
+def written(x_ptr, out_ptr, SIZE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """A matrix whose elements above the diagonal are 0, written in a loop."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    for start in range(0, (tl.program_id(0) + 1) * BM, BN):
+        columns = start + tl.arange(0, BN)
+        at = rows[:, None] * SIZE + columns[None, :]
+        x = tl.load(x_ptr + at)
+        tl.store(out_ptr + at, tl.where(rows[:, None] >= columns[None, :], x, 0.0))
