@@ -1,6 +1,6 @@
 """Greatest elements of rows that may as well be NaN where the row has one.
 
-`tl.max` ignores NaN; a TPU's own reduction does not, and takes half the time. Where a row has a
+`tl.max` ignores NaN; a TPU's own reduction does not, and takes fewer operations. Where a row has a
 NaN, a softmax is NaN all over, whatever was subtracted: that its greatest element is another one is
 then nobody's business.
 

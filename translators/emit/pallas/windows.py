@@ -188,7 +188,7 @@ def window_of(
     width = max(8, bit_width(state.element))
     only = [part.cut for parts in natural for part in parts]
     flat = len(only) == 1 and _is_flat_block(only[0], width)
-    if turned and not _turns(natural):
+    if turned and not _turns(natural, state.fact.shape):
         raise StraightError(buffer)
     if not flat and not turned:
         for from_end, unit in enumerate((LANES, SUBLANES)):
@@ -227,11 +227,13 @@ def _order(parts: Sequence[_Part]) -> list[int]:
     return [*(place for place in range(len(parts)) if place not in last), *last]
 
 
-def _turns(natural: Sequence[Sequence[_Part]]) -> bool:
-    """Whether the last two dimensions are whole tiles, and all, in each other's place."""
+def _turns(natural: Sequence[Sequence[_Part]], shape: Sequence[int]) -> bool:
+    """Whether the array's last two dimensions are whole tiles, and all, in each other's place."""
     if len(natural) < 2 or any(len(parts) != 1 for parts in natural[-2:]):
         return False
     (rows,), (columns,) = natural[-2:]
+    if (rows.cut.size, columns.cut.size) != tuple(shape[-2:]):
+        return False
     return rows.cut.seen and _fits(rows.cut, LANES) and columns.cut.is_whole
 
 
