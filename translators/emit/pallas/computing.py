@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from translators.emit.emission import Emission, Rule, Steps, UnsupportedError
 from translators.emit.pallas.emission import StepEmission
+from translators.emit.pallas.reading import steps
 from translators.emit.reductions import RULES as REDUCTIONS
 from translators.emit.reductions import combined, reduced, scan_any, single_op
 from translators.emit.shaping import RULES as SHAPING
@@ -17,6 +18,10 @@ _REDUCED = frozenset(
         *("arith.addf", "arith.addi", "arith.maximumf", "arith.minimumf"),
         *("arith.maxnumf", "arith.minnumf", "arith.maxsi", "arith.minsi"),
     )
+)
+# By themselves they give NaN where an element is.
+_STRICT: Mapping[str, str] = MappingProxyType(
+    {"arith.maxnumf": "jnp.max", "arith.minnumf": "jnp.min"}
 )
 # Conditions are reduced as integers. (`jnp.all` and `jnp.any` compile to reductions of `float64`
 # where types of 64 bits are on.)
@@ -34,6 +39,11 @@ def _reduce(e: Emission, op: Op) -> Steps | None:
     single = single_op(op.regions[0]) if len(op.operands) == 1 else ""
     if element_of(op.operands[0].type) == I1 and single in _OF_CONDITIONS:
         _reduce_conditions(e, op, _OF_CONDITIONS[single])
+        return None
+    if single in _STRICT and op in steps(e).strict:
+        term = e.spread(e.term(op.operands[0]))
+        along = op.integer("axis") - len(term.shape)
+        reduced(e, op, 0, f"{_STRICT[single]}({term.text}, axis={along})", term)
         return None
     if single in _REDUCED:
         return REDUCTIONS["tt.reduce"](e, op)

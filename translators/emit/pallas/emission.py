@@ -1,7 +1,7 @@
 """The state of an emission of a Pallas kernel."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -86,10 +86,12 @@ class StepEmission(Emission):
     Attributes:
       grid: the variables that count the steps, with how many there are along each.
       needless: for each load the parts of its mask that keep out only what comes to nothing.
+      strict: reductions by greatest or least number that may be NaN where an element is.
       steering: numbers in memory that are known where a step begins: which window of scalars, and
         which of its numbers, over the variables of the grid.
       whole: for each buffer the dimensions of which its window has all, and how many positions
         that is at least.
+      turned: the buffers whose last two dimensions change places.
       windows: what the step reads of the arrays, in the order in which it was asked for.
       outputs: the windows that are written, by buffer.
       kept: the buffers whose windows begin as what was there before.
@@ -106,8 +108,10 @@ class StepEmission(Emission):
 
     grid: Mapping[Variable, int] = field(default_factory=dict)
     needless: Mapping[Op, frozenset[Affine]] = field(default_factory=dict)
+    strict: Set[Op] = frozenset()
     steering: dict[Value, tuple[Window, Affine]] = field(default_factory=dict)
     whole: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    turned: Set[int] = frozenset()
     windows: dict[object, Window] = field(default_factory=dict)
     outputs: dict[int, Window] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)

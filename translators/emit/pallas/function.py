@@ -1,6 +1,6 @@
 """A kernel as a function that calls a Pallas kernel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import prod
 
 import numpy as np
@@ -30,12 +30,14 @@ from translators.emit.pallas.elements import rounding
 from translators.emit.pallas.elements.carriers import IN_WORDS, OF_FLOAT16, Carriers, array_of
 from translators.emit.pallas.emission import CoarserError, StepEmission, TooLargeError
 from translators.emit.pallas.layout import joined
+from translators.emit.pallas.nan_rows import may_be_nan
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
 from translators.emit.pallas.preamble import needed
 from translators.emit.pallas.stepping import run_in_parts
 from translators.emit.pallas.traffic import Fetched, least_traffic
-from translators.emit.pallas.windows import Cut, Window, reach
+from translators.emit.pallas.turned import turned
+from translators.emit.pallas.windows import Cut, StraightError, Window, reach
 from translators.emit.pointers import pointee_of
 from translators.emit.python_file import python_file
 from translators.emit.statements import Statement, every, names_in
@@ -90,11 +92,14 @@ def emit_pallas(
       GraphError: part of the kernel has no form as a kernel of blocks; at the kernel's line.
     """
     whole: dict[int, dict[int, int]] = {}
+    lying = turned(module, analysis, arguments)
     while True:
         try:
-            return _Maker(module, analysis, arguments, plan, whole).made()
+            return _Maker(module, analysis, arguments, plan, whole, lying).made()
         except CoarserError as error:
             whole.setdefault(error.buffer, {}).update(error.dimensions)
+        except StraightError as error:
+            lying -= {error.buffer}
 
 
 class _Maker:
@@ -107,6 +112,7 @@ class _Maker:
         arguments: Sequence[ArgumentFact],
         plan: Plan,
         whole: Mapping[int, Mapping[int, int]],
+        lying: Set[int],
     ) -> None:
         self._module = module
         self._facts = arguments
@@ -138,6 +144,8 @@ class _Maker:
             blocked=True,
             grid=plan.grid,
             whole=whole,
+            turned=lying,
+            strict=may_be_nan(module),
             needless=needless_bounds(analysis, classes_of(module.kernel)),
         )
 

@@ -20,6 +20,7 @@ from translators.emit.pallas.function import emit_pallas
 from translators.emit.pallas.lengths import Lengths
 from translators.emit.pallas.plan import plan_of, rows_of_each
 from translators.emit.pallas.remainders import without_remainders
+from translators.emit.pallas.splitting import split
 from translators.emit.pallas.trimming import trimmed
 from translators.graph.graph import Module
 
@@ -46,7 +47,7 @@ def emit_pallas_kernel(
     """
     of_tpu = legal(module, analysis, arguments)
     module, analysis, arguments = of_tpu.module, of_tpu.analysis, of_tpu.arguments
-    for simpler in (without_remainders, trimmed):
+    for simpler in (without_remainders, trimmed, split):
         made = simpler(module, analysis)
         if made is not None:
             module, analysis = made, analyze(made, analysis.launch)

@@ -227,7 +227,10 @@ def window_for(
     try:
         moving = e.grid if written or e.is_written(buffer) else e.counters(spans)
         whole = e.whole.get(buffer, {})
-        window, seen = window_of(buffer, state, spans, moving, e.summed, e.parted, whole)
+        turned = buffer in e.turned
+        window, seen = window_of(
+            buffer, state, spans, moving, e.summed, e.parted, whole, turned=turned
+        )
     except WindowError as error:
         raise e.refuse(op, f"is no block of `{state.fact.name}`: {error}") from None
     if written or buffer in e.outputs or e.is_written(buffer):

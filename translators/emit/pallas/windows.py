@@ -29,6 +29,18 @@ class WindowError(Exception):
     """A part of an array has no form as a window; the message is a clause."""
 
 
+class StraightError(Exception):
+    """An array has to be taken in the order of its dimensions.
+
+    Attributes:
+      buffer: the number of the array.
+    """
+
+    def __init__(self, buffer: int) -> None:
+        super().__init__()
+        self.buffer = buffer
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
     """A dimension of a window.
@@ -147,6 +159,8 @@ def window_of(
     summed: Set[BatchAxis],
     parted: Set[BatchAxis],
     whole: Mapping[int, int],
+    *,
+    turned: bool = False,
 ) -> tuple[Window, tuple[Seen, ...]]:
     """The window that an access needs, without a name, and the access's place in it.
 
@@ -158,9 +172,11 @@ def window_of(
       summed: the axes of the iterations that are computed at once.
       parted: the axes of the iterations of which each step computes a part.
       whole: the dimensions of which the window is to have all, and how many positions at least.
+      turned: whether the last two dimensions change places.
 
     Raises:
       WindowError: there is no such window.
+      StraightError: there is none with the last two dimensions in each other's place.
     """
     natural = [
         [
@@ -172,11 +188,15 @@ def window_of(
     width = max(8, bit_width(state.element))
     only = [part.cut for parts in natural for part in parts]
     flat = len(only) == 1 and _is_flat_block(only[0], width)
-    if not flat:
+    if turned and not _turns(natural, state.fact.shape):
+        raise StraightError(buffer)
+    if not flat and not turned:
         for from_end, unit in enumerate((LANES, SUBLANES)):
             _fit(natural, from_end, unit, grid, whole)
     parts = [part for parts in natural for part in parts]
     order = list(range(len(parts))) if flat else _order(parts)
+    if turned:
+        order[-2:] = reversed(order[-2:])
     ordered = [parts[place] for place in order]
     if not flat and not (len(ordered) > 1 and _may_be_rows(ordered[-2].cut)):
         ordered.insert(len(ordered) - 1, _Part(None, _unit()))
@@ -205,6 +225,16 @@ def _order(parts: Sequence[_Part]) -> list[int]:
     if len(last) == 1 and last[0] == len(parts) - 1:
         return list(range(len(parts)))
     return [*(place for place in range(len(parts)) if place not in last), *last]
+
+
+def _turns(natural: Sequence[Sequence[_Part]], shape: Sequence[int]) -> bool:
+    """Whether the array's last two dimensions are whole tiles, and all, in each other's place."""
+    if len(natural) < 2 or any(len(parts) != 1 for parts in natural[-2:]):
+        return False
+    (rows,), (columns,) = natural[-2:]
+    if (rows.cut.size, columns.cut.size) != tuple(shape[-2:]):
+        return False
+    return rows.cut.seen and _fits(rows.cut, LANES) and columns.cut.is_whole
 
 
 def _may_be_rows(cut: Cut) -> bool:
