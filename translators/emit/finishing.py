@@ -89,7 +89,9 @@ def _inline(block: list[Statement], returns: str, stems: Mapping[str, str]) -> N
     """
     counts: Counter[str] = Counter(NAME.findall(returns))
     for statement in every(block):
-        text = statement.text if statement.body is None else statement.returns
+        text = statement.text
+        if statement.body is not None:
+            text = f"{statement.returns} {statement.decorator}"
         counts.update(NAME.findall(text))
     blocks = [block]
     while blocks:
