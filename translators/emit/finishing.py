@@ -158,7 +158,8 @@ def _renamed(block: list[Statement], returns: str, stems: Mapping[str, str], kep
         for each in statement.targets:
             name_for(each)
         if statement.body is not None:
-            for each in names_in(statement.text):
+            # In the order of the parameters, so that the text is always the same.
+            for each in NAME.findall(statement.text):
                 name_for(each)
             pending[:0] = statement.body
     for statement in every(block):

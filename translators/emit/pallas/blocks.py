@@ -69,8 +69,8 @@ class Room:
         return replace(self, rows=2 * self.columns, columns=2 * self.columns, inner=_INNER)
 
     def in_iterations(self, count: int) -> "Room":
-        """Room for some iterations of a loop."""
-        return replace(self, rows=2 * self.columns, carried=count)
+        """Room for some iterations of a loop, of each of which there are values."""
+        return replace(self, rows=self.columns, columns=self.columns // 2, carried=count)
 
     @property
     def least(self) -> bool:
