@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from translators.access.classify import AccessClass, Reason, Tile, classify, tile_of
 from translators.access.delinearize import Flat, Position, delinearize
@@ -99,7 +100,12 @@ class Analysis:
     axes: ProgramAxes | None = None
 
 
-def analyze(module: Module, launch: Specialization, axes: ProgramAxes | None = None) -> Analysis:
+def analyze(
+    module: Module,
+    launch: Specialization,
+    axes: ProgramAxes | None = None,
+    most: Mapping[int, int] = MappingProxyType({}),
+) -> Analysis:
     """Analyses every access of the module's kernel.
 
     Args:
@@ -107,13 +113,14 @@ def analyze(module: Module, launch: Specialization, axes: ProgramAxes | None = N
       launch: the grid, the arrays and the scalar arguments.
       axes: coordinates of the programs, from `program_axes` of an earlier analysis, to express
         everything in; program ids if not given.
+      most: how many iterations loops have at most, by number, where more is known than they say.
 
     Raises:
       GraphError: the kernel calls a function that touches memory.
     """
     kernel = module.kernel
     _refuse_calls(module)
-    walker = Walker(Knowledge(launch.grid, axes))
+    walker = Walker(Knowledge(launch.grid, axes), most)
     for index, argument in enumerate(kernel.arguments):
         state = _argument(index, argument, launch, walker.known)
         if state is not None:

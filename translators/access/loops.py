@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from translators.access.division import divide, maximum
+from translators.access.division import divide, maximum, minimum
 from translators.access.expression import (
     Affine,
     Interval,
@@ -57,9 +57,27 @@ class Loop:
         """The counter in each iteration."""
         return self.lower + of(self.iteration).times(self.step)
 
+    @property
+    def last(self) -> Affine | None:
+        """The last iteration; 0 where there is none, `None` if that nests too deeply."""
+        # More than there are at most need not be counted, and might have no room in 32 bits.
+        span = minimum(self.upper - self.lower, constant(self.iteration.extent * self.step))
+        some = None if span is None else maximum(span, constant(1))
+        pair = None if some is None else divide(some.plus(-1), constant(self.step))
+        return None if pair is None else pair[0]
 
-def loop_of(op: Op, number: int, known: Knowledge) -> tuple[Loop, Assumptions] | None:
-    """The loop that a `scf.for` is; `None` if its step is not a positive number."""
+
+def loop_of(
+    op: Op, number: int, known: Knowledge, limit: int | None = None
+) -> tuple[Loop, Assumptions] | None:
+    """The loop that a `scf.for` is; `None` if its step is not a positive number.
+
+    Args:
+      op: the op.
+      number: which loop it is.
+      known: what is known of the values around it.
+      limit: how many iterations it has at most, where more is known than its bounds say.
+    """
     lower, upper, step = (known.integer(each) for each in op.operands[:3])
     stride = step.expression.value
     if stride is None or stride <= 0:
@@ -76,6 +94,8 @@ def loop_of(op: Op, number: int, known: Knowledge) -> tuple[Loop, Assumptions] |
     most = -(-bounds_of(span).high // stride)
     if trips is not None:
         most = min(most, bounds_of(trips).high)
+    if limit is not None:
+        most = min(most, limit)
     iteration = Iteration(loop=number, extent=max(1, most), fixed=not depends_on_data(span))
     loop = Loop(
         number=number,

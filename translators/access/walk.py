@@ -100,11 +100,13 @@ class Walker:
 
     Attributes:
       known: the states of its values.
+      most: how many iterations loops have at most, by number, where more is known than they say.
       visits: its accesses, by their op.
       loops: its loops, by number.
     """
 
     known: Knowledge
+    most: Mapping[int, int] = field(default_factory=dict)
     visits: dict[Op, Visit] = field(default_factory=dict)
     loops: dict[int, Loop] = field(default_factory=dict)
     _numbers: dict[Op, int] = field(default_factory=dict)
@@ -272,7 +274,7 @@ class Walker:
     def _for(self, op: Op) -> _Walk:
         (region,) = op.regions
         number = self._numbers[op]
-        found = loop_of(op, number, self.known)
+        found = loop_of(op, number, self.known, self.most.get(number))
         initial = [self.known.get(each) for each in op.operands[3:]]
         guesses = first_guesses(op, self.known)
         self._inside.append(number)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from translators.access.analysis import Analysis
 from translators.access.loops import Loop
 from translators.access.states import Integer, Pointer
 from translators.emit.affine import affine_term
@@ -25,7 +26,12 @@ _COUNTING = re.compile(r"\s*for\s+([A-Za-z]\w*)\s+in\b")
 
 def is_followed(e: Emission, value: Value) -> bool:
     """Whether the analysis says what a carried value is in each iteration."""
-    state = e.analysis.states.get(value)
+    return follows(e.analysis, value)
+
+
+def follows(analysis: Analysis, value: Value) -> bool:
+    """Whether an analysis says what a carried value is in each iteration."""
+    state = analysis.states.get(value)
     if isinstance(state, Integer):
         return not state.assumptions and _says_more(value, state.expression.terms)
     return isinstance(state, Pointer) and _says_more(value, state.offset.terms)

@@ -89,7 +89,9 @@ def _inline(block: list[Statement], returns: str, stems: Mapping[str, str]) -> N
     """
     counts: Counter[str] = Counter(NAME.findall(returns))
     for statement in every(block):
-        text = statement.text if statement.body is None else statement.returns
+        text = statement.text
+        if statement.body is not None:
+            text = f"{statement.returns} {statement.decorator}"
         counts.update(NAME.findall(text))
     blocks = [block]
     while blocks:
@@ -156,7 +158,8 @@ def _renamed(block: list[Statement], returns: str, stems: Mapping[str, str], kep
         for each in statement.targets:
             name_for(each)
         if statement.body is not None:
-            for each in names_in(statement.text):
+            # In the order of the parameters, so that the text is always the same.
+            for each in NAME.findall(statement.text):
                 name_for(each)
             pending[:0] = statement.body
     for statement in every(block):

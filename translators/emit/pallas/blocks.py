@@ -40,6 +40,7 @@ class Room:
       row: elements of the longest row of such a block.
       programs: how many programs a step has at the most.
       inner: of what the products of a step sum over; all of it where it is not said.
+      carried: how many iterations of a loop a step does that carries more than sums; 0 for all.
     """
 
     rows: int = 2048
@@ -48,23 +49,28 @@ class Room:
     row: int = 1 << 11
     programs: int = 512
     inner: int | None = None
+    carried: int = 0
 
     @property
     def half(self) -> "Room":
         """Half of the room."""
-        return Room(
+        return replace(
+            self,
             rows=max(_LEAST, self.rows // 2),
             columns=max(_LEAST, self.columns // 2),
             elements=self.elements // 2,
             row=max(_LEAST, self.row // 2),
             programs=max(8, self.programs // 2),
-            inner=self.inner,
         )
 
     @property
     def in_parts(self) -> "Room":
         """Room for a part of what products sum over."""
         return replace(self, rows=2 * self.columns, columns=2 * self.columns, inner=_INNER)
+
+    def in_iterations(self, count: int) -> "Room":
+        """Room for some iterations of a loop, of each of which there are values."""
+        return replace(self, rows=self.columns, columns=self.columns // 2, carried=count)
 
     @property
     def least(self) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -19,9 +20,10 @@ from translators.emit.terms import BatchAxis, Term, Tiled, dtype
 from translators.emit.tiles import Source
 from translators.emit.tiling import Span
 from translators.graph.graph import Op, Value, walk
-from translators.graph.types import F16, I1, ElementType, element_of
+from translators.graph.types import F16, I1, ElementType, bit_width, element_of, shape_of
 
-_READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
+# Ops that read memory and leave it as it is.
+READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"))
 
 
 # What makes zero of zero, as which elements count that lie behind the end of an array.
@@ -79,6 +81,37 @@ def _overlapping(one: Window, other: Window) -> dict[int, int]:
     return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A value that lies in memory from one step to the next.
+
+    Attributes:
+      reference: to where it lies.
+      term: the value, without a name.
+    """
+
+    reference: str
+    term: Term
+
+    @property
+    def place(self) -> str:
+        """All of it, as the reference is indexed."""
+        return f"{self.reference}[{'...' if self.term.shape else 0}]"
+
+    @property
+    def memory(self) -> str:
+        """What memory it takes: vector memory for tensors, scalar memory for single numbers."""
+        held = dtype(self.term.element)
+        if self.term.shape:
+            return f"pltpu.VMEM({self.term.shape}, {held})"
+        return f"pltpu.SMEM((1,), {held})"
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that it takes of vector memory."""
+        return prod(self.term.shape) * bit_width(self.term.element) // 8 if self.term.shape else 0
+
+
 @dataclass(slots=True)
 class StepEmission(Emission):
     """An emission of what one step of the grid does.
@@ -96,7 +129,7 @@ class StepEmission(Emission):
       outputs: the windows that are written, by buffer.
       kept: the buffers whose windows begin as what was there before.
       covered: for each buffer the places of its window that are written in any case.
-      totals: values that steps add up, each with the reference that holds it and what it is.
+      totals: values that a loop carries from step to step.
       begun: the buffers that something has been written to.
       changing: the numbers of the arguments that are written through.
       uncertain: the ops in loops that may have no iteration.
@@ -116,7 +149,7 @@ class StepEmission(Emission):
     outputs: dict[int, Window] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)
     covered: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
-    totals: dict[Value, tuple[str, Term]] = field(default_factory=dict)
+    totals: dict[Value, Held] = field(default_factory=dict)
     begun: set[int] = field(default_factory=set)
     changing: frozenset[int] = frozenset()
     uncertain: frozenset[Op] = frozenset()
@@ -127,7 +160,7 @@ class StepEmission(Emission):
         self.changing = frozenset(
             access.pointer.argument
             for access in self.analysis.accesses
-            if isinstance(access.pointer, Pointer) and access.op.name not in _READS
+            if isinstance(access.pointer, Pointer) and access.op.name not in READS
         )
         self.uncertain = frozenset(
             inner
@@ -287,11 +320,18 @@ class StepEmission(Emission):
             window.initial = self._reference(window.buffer, "before_ref")
         return window.initial
 
-    def total(self, value: Value, like: Term) -> str:
-        """The reference to vector memory that holds a value from step to step."""
+    def hold(self, op: Op, value: Value) -> None:
+        """Gives a value a place in memory from step to step.
+
+        Raises:
+          UnsupportedError: memory does not hold such.
+        """
+        element, shape = self.element(value), shape_of(value.type)
+        if element == I1 or (not shape and bit_width(element) != 32):
+            raise self.refuse(op, f"carries `{element}` from step to step")
+        term = Term(text="", element=element, shape=shape, dims=(True,) * len(shape))
         reference = self.writer.fresh(f"{value.name or 'total'}_ref")
-        self.totals[value] = reference, like
-        return reference
+        self.totals[value] = Held(reference=reference, term=term)
 
     def keeps(self, window: Window) -> None:
         """Says that the window begins as what was there before."""

@@ -16,6 +16,7 @@ from translators.access.expression import (
     depends_on_data,
     derived_in,
     leaves,
+    of,
 )
 from translators.emit.classes import classes_of
 from translators.emit.driving import run
@@ -25,12 +26,14 @@ from translators.emit.finishing import drop_unused
 from translators.emit.jax import RULES as JAX_RULES
 from translators.emit.jax import JaxFunction
 from translators.emit.pallas import calling, computing, described, functions, reading, writing
+from translators.emit.pallas.ahead import Ahead, known_ahead
 from translators.emit.pallas.closed import needless_bounds
 from translators.emit.pallas.elements import rounding
 from translators.emit.pallas.elements.carriers import IN_WORDS, OF_FLOAT16, Carriers, array_of
 from translators.emit.pallas.emission import CoarserError, StepEmission, TooLargeError
 from translators.emit.pallas.layout import joined
 from translators.emit.pallas.nan_rows import may_be_nan
+from translators.emit.pallas.parts import Parts
 from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
 from translators.emit.pallas.preamble import needed
@@ -46,7 +49,7 @@ from translators.emit.tiles import unviewed, view
 from translators.emit.writer import Writer
 from translators.graph.errors import GraphError
 from translators.graph.graph import Module, users
-from translators.graph.types import I32, I64, PointerType, bit_width, element_of
+from translators.graph.types import I32, I64, PointerType, element_of
 
 # Ops that touch memory and have no form on windows.
 _REFUSED = (
@@ -128,6 +131,8 @@ class _Maker:
         self._counters = {
             each: self._writer.fresh(f"{name}_step") for each, name in plan.names.items()
         }
+        self._ahead: Ahead | None = None
+        self._last: tuple[str, str] = "", ""
         self._places = {each: self._writer.fresh(name) for each, name in plan.names.items()}
         programs = {
             each: Term(text=self._counters[each], element=I32) if each in plan.grid else counted
@@ -170,6 +175,7 @@ class _Maker:
             else:
                 run_in_parts(e, kernel.body, self._plan.parts)
             e.keep_what_is_left()
+        self._look_ahead()
         self._writer.location = None
         self._drop_unread(block)
         self._check_memory()
@@ -178,7 +184,7 @@ class _Maker:
         name = self._writer.fresh("kernel")
         inputs, outputs, aliases = self._operands()
         parameters = [each for each, *_ in (*inputs, *outputs)]
-        parameters += [reference for reference, _ in e.totals.values()]
+        parameters += [each.reference for each in e.totals.values()]
         self._writer.define(name, ", ".join(parameters), block, "")
         self._called(name, grid, inputs, outputs, aliases)
         results = self._buffers.results(e.outputs)
@@ -231,7 +237,7 @@ class _Maker:
         drop_unused(block, set())
         used = {name for each in every(block) for name in names_in(each.text)}
         read = [each for each in e.windows.values() if each.reference in used]
-        led = {each.reference for window in read for each, _ in self._leading(window)}
+        led = {each for window in read for each in self._led(window)}
         for place, window in list(e.windows.items()):
             if window.reference not in used | led:
                 del e.windows[place]
@@ -239,12 +245,33 @@ class _Maker:
             if reference not in used:
                 del self._numbers[reference]
 
+    def _look_ahead(self) -> None:
+        """Says which iteration is the last that a program has, where data decide that."""
+        parts, e = self._plan.parts, self._emission
+        if parts is None or all(each in self._plan.grid for each in leaves(parts.last)):
+            return
+        self._writer.location = parts.op.location
+        places = {each: name for each, name in self._places.items() if each != parts.variable}
+        self._ahead = ahead = known_ahead(e, parts.last, places)
+        name = self._writer.fresh("last")
+        given = [places[each] for each in ahead.places]
+        taken = ", ".join((*given, *(each.reference for each in ahead.windows)))
+        self._writer.define(name, taken, ahead.body, ahead.text)
+        # For each place in the grid at once, and only then flat: scalar memory has one dimension.
+        arrays = (self._operand(each) for each in ahead.windows)
+        text = f"{name}({', '.join((*given, *arrays))})"
+        for each in reversed(ahead.places):
+            count = f"jnp.arange({self._plan.grid[each]}, dtype=jnp.int32)"
+            text = f"jax.vmap(lambda {places[each]}: {text})({count})"
+        self._last = self._writer.fresh("last_ref"), joined(f"jnp.reshape({text}, -1)")
+
     # The grid
 
     def _grid(self) -> list[Variable]:
         """The variables in their order: those that move what is written outside of the others.
 
-        Of the orders that are left, that in which the least is fetched.
+        The steps of a loop are innermost. Of the orders that are left, that in which the least is
+        fetched.
 
         Raises:
           UnsupportedError: a block would be written, left and come back to.
@@ -254,7 +281,12 @@ class _Maker:
             {each for index in window.index for each in leaves(index)}
             for window in e.outputs.values()
         ]
+        parts = self._plan.parts
         ordered = sorted(self._plan.grid, key=lambda each: -sum(each in some for some in moving))
+        if parts is not None:
+            # What it carries goes from one step to the next.
+            ordered.remove(parts.variable)
+            ordered.append(parts.variable)
         for window, some in zip(e.outputs.values(), moving, strict=True):
             inside = [each in some for each in ordered]
             if inside != sorted(inside, reverse=True) or self._comes_back(window):
@@ -274,7 +306,6 @@ class _Maker:
                 )
 
         def is_possible(order: Sequence[Variable]) -> bool:
-            parts = self._plan.parts
             if parts is not None and order[-1] != parts.variable:
                 return False
             inside = [[each in some for each in order] for some in moving]
@@ -330,6 +361,8 @@ class _Maker:
         led = self._prefetched()
         first = [each for each in e.windows.values() if each.reference in led]
         inputs = [(each.reference, "", self._operand(each)) for each in first]
+        if self._last[0] in led:
+            inputs.append((self._last[0], "", self._last[1]))
         for reference, (*_, array) in self._numbers.items():
             inputs.append((reference, "pl.BlockSpec(memory_space=pltpu.SMEM)", array))
         for window in e.windows.values():
@@ -359,17 +392,31 @@ class _Maker:
             if isinstance(leaf, Symbol)
         ]
 
+    def _led(self, window: Window) -> list[str]:
+        """The references to numbers that say which block a window is."""
+        led = [each.reference for each, _ in self._leading(window)]
+        parts = self._plan.parts
+        if self._ahead is not None and parts is not None and parts.variable in self._moved(window):
+            led.append(self._last[0])
+        return led
+
     def _prefetched(self) -> list[str]:
-        """The references to arrays whose numbers say which blocks to read."""
+        """The references to numbers that say which blocks to read, in their order."""
         windows = self._emission.windows.values()
-        led = (each.reference for window in windows for each, _ in self._leading(window))
-        return list(dict.fromkeys(led))
+        led = {each for window in windows for each in self._led(window)}
+        return [
+            each for each in (*(each.reference for each in windows), self._last[0]) if each in led
+        ]
 
     def _moved(self, window: Window) -> set[Variable]:
         """The variables of the grid that a window moves with."""
         found: set[Variable] = set()
         for index in (*window.index, *(each for _, each in self._leading(window))):
             found.update(leaf for leaf in leaves(index) if leaf in self._plan.grid)
+        parts = self._plan.parts
+        if parts is not None and parts.varies and parts.variable in found:
+            known = leaves(parts.last) if self._ahead is None else self._ahead.places
+            found.update(each for each in known if each in self._plan.grid)
         return found
 
     def _operand(self, window: Window) -> str:
@@ -385,7 +432,7 @@ class _Maker:
             self._places[each] if each in moved else f"_{self._places[each]}"
             for each in self._order
         ]
-        led = {each.reference for each, _ in self._leading(window)}
+        led = self._led(window)
         shown = shown or ["_"]
         shown += [each if each in led else f"_{each}" for each in self._prefetched()]
         block = ", ".join(
@@ -408,6 +455,8 @@ class _Maker:
         """The expression over the variables of the grid as Python."""
         parts: dict[Variable, str] = dict(self._places)
         for leaf in leaves(expression):
+            if self._plan.parts is not None and leaf == self._plan.parts.variable:
+                parts[leaf] = self._needed(self._plan.parts)
             if isinstance(leaf, Symbol):
                 window, index = self._emission.steering[leaf.value]
                 parts[leaf] = f"{window.reference}[{self._expression(index)}]"
@@ -416,6 +465,20 @@ class _Maker:
                 derived, _sum(derived.left, parts), _sum(derived.right, parts)
             )
         return _sum(expression, parts)
+
+    def _needed(self, parts: Parts) -> str:
+        """Which iteration's blocks a step of a loop has: behind the last one those of the last."""
+        place = self._places[parts.variable]
+        if not parts.varies:
+            return place
+        if self._ahead is None:
+            last = self._expression(parts.last)
+        else:
+            index = Affine()
+            for each in self._ahead.places:
+                index = index.times(self._plan.grid[each]) + of(each)
+            last = f"{self._last[0]}[{self._expression(index)}]"
+        return f"jnp.minimum({place}, {last})"
 
     def _check_places(self, window: Window) -> None:
         """Refuses writes to blocks that the array does not have.
@@ -457,9 +520,7 @@ class _Maker:
         """What the blocks of a step take of vector memory."""
         e = self._emission
         blocks = (*e.windows.values(), *e.outputs.values())
-        totals = sum(
-            prod(each.array_shape) * bit_width(each.element) // 8 for _, each in e.totals.values()
-        )
+        totals = sum(each.bytes for each in e.totals.values())
         return totals + 2 * sum(each.bytes for each in blocks if not each.scalars)
 
     def _check_memory(self) -> None:
@@ -496,10 +557,7 @@ class _Maker:
             f"out_specs={places[0] if single else f'[{chr(44).join(places)}]'}",
         ]
         if e.totals:
-            held = [
-                f"pltpu.VMEM({each.array_shape}, {dtype(each.element)})"
-                for _, each in e.totals.values()
-            ]
+            held = [each.memory for each in e.totals.values()]
             steps.append(f"scratch_shapes=[{', '.join(held)}]")
         led = self._prefetched()
         if led:
@@ -546,6 +604,8 @@ class _Maker:
 
     def _semantics(self, variable: Variable) -> str:
         """Whether steps along a variable may be done in any order, by any core."""
+        if self._plan.parts is not None and variable == self._plan.parts.variable:
+            return "arbitrary"
         windows = self._emission.outputs.values()
         moved = ({leaf for index in each.index for leaf in leaves(index)} for each in windows)
         return "parallel" if all(variable in some for some in moved) else "arbitrary"

@@ -16,6 +16,7 @@ from translators.access.expression import (
     depends_on_data,
 )
 from translators.emit.axis_order import outermost_first
+from translators.emit.emission import UnsupportedError
 from translators.emit.pallas.blocks import Room
 from translators.emit.pallas.lengths import Lengths
 from translators.emit.pallas.parts import Parts, parts_of
@@ -63,6 +64,9 @@ def plan_of(
       lengths: how many programs a step has where that is asked for.
       names: what coordinates are called, where it is not what they are.
       single: coordinates of which a step has one program in any case.
+
+    Raises:
+      UnsupportedError: iterations of a loop are to be steps, and no loop has such.
     """
     coordinates = _coordinates(analysis)
     ordered = outermost_first(analysis.accesses, coordinates)
@@ -94,6 +98,8 @@ def plan_of(
         programs[step] = Term(text=step.name, element=I32)
         programs[each] = Tiled(step=step, axis=axis)
     parts = parts_of(module, analysis, room, lengths)
+    if parts is None and room.carried > 0:
+        raise UnsupportedError("no loop can be divided among steps", module.kernel.location)
     if parts is not None:
         grid[parts.variable] = parts.count
         called[parts.variable] = parts.name

@@ -169,7 +169,7 @@ def _scalar(
         raise e.refuse(op, f"reads single numbers of `{state.fact.name}`, which is written")
     window = e.window(window)
     inside = index.interval.within(Interval(0, window.sizes[0] - 1))
-    known = not depends_on_data(index) and all(leaf in e.grid for leaf in leaves(index))
+    known = all(leaf in e.grid for leaf in leaves(index))
     if known and inside and state.element == I32 and not shape:
         e.steering[op.result] = (window, index)
     place = affine_term(e, index).text
