@@ -15,6 +15,7 @@ from translators.triton.launches import Launch, ScalarArgument
 from translators.verify.errors import VerificationError
 from translators.verify.evaluation import Case
 from translators.verify.memory import Layout, View
+from translators.verify.on_cpu import call_on_cpu
 from translators.verify.program import Program
 
 
@@ -46,7 +47,7 @@ class Signature(Protocol):
         """Whether it goes in blocks of another length than the kernel as it was launched."""
 
 
-_UNSIMPLIFIED = {"xla_disable_hlo_passes": "algsimp"}
+_SIMPLIFYING = ("algsimp",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,13 +184,8 @@ def call(
 
     with precision(emitted.signature.wide), jax.default_device(jax.devices("cpu")[0]):
         given = [jax.numpy.asarray(each) for each in arrays]
-        function = jax.jit(emitted.call, static_argnames=tuple(emitted.mode))
-        if simplify:
-            results = function(*given, **scalars, **emitted.mode)
-        else:
-            lowered = function.lower(*given, **scalars, **emitted.mode)
-            results = lowered.compile(compiler_options=_UNSIMPLIFIED)(*given, **scalars)
-        many = results if isinstance(results, tuple | list) else [results]
+        without = () if simplify else _SIMPLIFYING
+        many = call_on_cpu(emitted.call, given, scalars, emitted.mode, without=without)
         return [np.asarray(each) for each in many]
 
 

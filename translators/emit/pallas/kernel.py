@@ -52,7 +52,7 @@ def emit_pallas_kernel(
     """
     of_tpu = legal(module, analysis, arguments)
     module, analysis, arguments = of_tpu.module, of_tpu.analysis, of_tpu.arguments
-    for simpler in (without_remainders, trimmed, split):
+    for simpler in (without_remainders, trimmed):
         made = simpler(module, analysis)
         if made is not None:
             module, analysis = made, analyze(made, analysis.launch)
@@ -67,9 +67,9 @@ def emit_pallas_kernel(
     divided = _divided(module, placed, blocks) if any(each in blocks for each in loops) else None
     if divided is not None and divided.name in blocks:
         return placed, _fitting(divided, arguments, blocks)
-    whole = _Divided(module=module, analysis=placed, room=room_for(module, placed))
+    whole = _whole(module, analysis, placed)
     try:
-        return placed, _fitting(whole, arguments, blocks)
+        return whole.analysis, _fitting(whole, arguments, blocks)
     except TooLargeError as error:
         # What is smaller has no room either, with all iterations of a loop in one step.
         divided = _divided(module, placed, blocks)
@@ -97,6 +97,15 @@ class _Divided:
     analysis: Analysis
     room: Room
     name: str = ""
+
+
+def _whole(module: Module, analysis: Analysis, placed: Analysis) -> _Divided:
+    """The kernel whose steps do all iterations of a loop, in two loops where that saves a mask."""
+    made = split(module, analysis)
+    if made is not None:
+        module, analysis = made, analyze(made, analysis.launch)
+        placed = analyze(module, analysis.launch, program_axes(analysis))
+    return _Divided(module=module, analysis=placed, room=room_for(module, placed))
 
 
 def _divided(module: Module, placed: Analysis, asked: Mapping[str, int]) -> _Divided | None:
