@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 # XLA makes a transposed operand part of a product; of `bf16` the CPU has no such products.
-_FOLDING = "transpose-folding"
+FOLDING = "transpose-folding"
 _MISSING = "Unsupported element type for DotThunk"
 
 
@@ -42,5 +42,5 @@ def call_on_cpu(
     except jax.errors.JaxRuntimeError as error:
         if _MISSING not in str(error):
             raise
-        results = ahead([*without, _FOLDING])
+        results = ahead([*without, FOLDING])
     return list(results) if isinstance(results, tuple | list) else [results]

@@ -6,12 +6,14 @@ once. Its state is one for a whole process and lost when a kernel fails, and a k
 forever: hence a process of its own.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 from translators.graph.numerics import Array
+from translators.verify.on_cpu import FOLDING
 from translators.verify.processes import Worker
 from translators.verify.program import Program
 
@@ -54,7 +56,10 @@ class Simulator:
     """Runs functions in TPU interpret mode; a context manager, which ends the process."""
 
     def __init__(self) -> None:
-        self._worker = Worker("translators.verify.simulator_worker", "the simulator's process")
+        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_disable_hlo_passes={FOLDING}".strip()
+        self._worker = Worker(
+            "translators.verify.simulator_worker", "the simulator's process", {"XLA_FLAGS": flags}
+        )
 
     def __enter__(self) -> "Simulator":
         return self
