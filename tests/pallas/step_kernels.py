@@ -123,3 +123,25 @@ def rows_upon_rows(y_ptr, COUNT, COLUMNS: tl.constexpr):
         at = y_ptr + row * COLUMNS + offsets
         before = tl.load(at - step * COLUMNS, mask=row >= step, other=0.0)
         tl.store(at, tl.load(at) + before)
+
+
+@triton.jit
+def rows_in_wide_turns(x_ptr, y_ptr, COUNT, COLUMNS: tl.constexpr):
+    """As `rows_in_turns`, counted in 64 bits."""
+    offsets = tl.arange(0, COLUMNS)
+    for row in range(tl.program_id(0).to(tl.int64), COUNT.to(tl.int64), tl.num_programs(0)):
+        x = tl.load(x_ptr + row * COLUMNS + offsets)
+        tl.store(y_ptr + row * COLUMNS + offsets, x + 1)
+
+
+@triton.jit
+def of_one_column(x_ptr, y_ptr, COUNT, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Sums along the rows of a block, which may be of a single column."""
+    program = tl.program_id(0)
+    rows = tl.arange(0, ROWS)
+    columns = tl.arange(0, COLUMNS)
+    at = program * COUNT * COLUMNS + rows[:, None] * COLUMNS + columns[None, :]
+    x = tl.load(x_ptr + at, mask=rows[:, None] < COUNT, other=0.0)
+    greatest = tl.max(x, axis=0)[None, :]
+    total = tl.sum(x - greatest, axis=0)
+    tl.store(y_ptr + program * COLUMNS + columns, total)

@@ -46,6 +46,7 @@ SPREAD = [
     tiles(32, 16, 16, 8),  # more programs than tiles
     rows("rows_in_turns", 50, 8),
     rows("rows_in_turns", 5, 7),
+    rows("rows_in_wide_turns", 50, 8),
 ]
 KEPT = [
     rows("rows_by_whom", 50, 8),

@@ -81,6 +81,14 @@ def test_programs_that_go_through_different_numbers_of_rows_are_steps_of_their_o
     assert_same(each, translation, evaluated(each))
 
 
+@pytest.mark.parametrize(("programs", "columns"), [(2, 1), (3, 4), (16, 1)])
+def test_blocks_of_few_columns(programs, columns):
+    arrays = {"x_ptr": floats(programs * 50, columns), "y_ptr": floats(programs, columns)}
+    constants = {"ROWS": 64, "COLUMNS": columns}
+    each = case("of_one_column", arrays, {"COUNT": 50}, constants, (programs,))
+    assert_same(each, translate(*launched(each), "pallas"), evaluated(each))
+
+
 def test_what_repeats_is_not_fetched_again():
     """Blocks of rows go inside: those of one group follow one another, and share its matrix."""
     arrays = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
+pytest.importorskip("jax")
 
 from translators.verify.on_cpu import call_on_cpu
 

@@ -28,6 +28,7 @@ from translators.graph.graph import (
 )
 from translators.graph.ops.catalog import OPS
 from translators.graph.ops.definition import Effect
+from translators.graph.types import I32, I64
 from translators.graph.verifier import verify
 
 _PROGRAM, _COUNT = "tt.get_program_id", "tt.get_num_programs"
@@ -93,6 +94,8 @@ def _loop_of_tiles(module: Module, analysis: Analysis) -> _Persistent | None:
         loop = analysis.loops.get(loops.index(op)) if op.name == "scf.for" else None
         if loop is None or loop.upper.value is None or loop.upper.value < 1:
             continue
+        if op.operands[0].type not in (I32, I64):
+            continue
         axis = _axis_of(loop, analysis.launch.grid)
         if axis is None or not _does_all(body, op) or returns_inside(op.regions[0]):
             continue
@@ -144,6 +147,8 @@ def _carried(op: Op, loop: Loop, axis: int, analysis: Analysis) -> dict[Value, A
             by_iteration = by_program * extent  # there is no other iteration to tell
         if terms or by_iteration != by_program * extent or by_program not in (0, 1):
             return None
+        if by_program and argument.type != region.arguments[0].type:
+            return None
         rest = constant(state.expression.offset)
         found[argument] = of(program) + rest if by_program else rest
     return found
@@ -183,12 +188,15 @@ class _Copier(Copier):
         made = make_op(
             _PROGRAM,
             (),
-            (counter.type,),
+            (I32,),
             attributes={"axis": self._found.axis},
             location=op.location,
             result_names=[counter.name],
         )
         region.ops.append(made)
+        if counter.type != I32:
+            made = make_op("arith.extsi", (made.result,), (counter.type,), location=op.location)
+            region.ops.append(made)
         self.values[counter] = made.result
         for argument, expression in self._found.carried.items():
             self.values[argument] = self._of_tile(op, region, argument, expression)

@@ -70,13 +70,18 @@ def reduced(e: Emission, op: Op, result: int, text: str, term: Term) -> None:
     value = op.results[result]
     dims = (*term.dims[:axis], *term.dims[axis + 1 :])
     made = Term(
-        text=e.writer.assign(text, value.name),
+        text="",
         element=e.element(value),
         shape=shape_of(value.type),
         dims=dims,
         batch=term.batch,
     )
-    e.put(value, made)
+    along = term.rank + _along(op)
+    left = tuple(size for place, size in enumerate(term.array_shape) if place != along)
+    if left != made.array_shape:
+        # Of a tensor of one column, whose array has no more of it than the rows, nothing is left.
+        text = f"({text}).reshape({made.array_shape})"
+    e.put(value, made.like(e.writer.assign(text, value.name)))
 
 
 def _along(op: Op) -> int:
