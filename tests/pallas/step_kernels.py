@@ -145,3 +145,22 @@ def of_one_column(x_ptr, y_ptr, COUNT, ROWS: tl.constexpr, COLUMNS: tl.constexpr
     greatest = tl.max(x, axis=0)[None, :]
     total = tl.sum(x - greatest, axis=0)
     tl.store(y_ptr + program * COLUMNS + columns, total)
+
+
+@triton.jit
+def looked_up(x_ptr, at_ptr, y_ptr, WIDTH: tl.constexpr):
+    """Rows of a table, as long as the kernel takes them to be, where an array says."""
+    program = tl.program_id(0)
+    offsets = tl.arange(0, WIDTH)
+    at = tl.load(at_ptr + program)
+    tl.store(y_ptr + program * WIDTH + offsets, tl.load(x_ptr + at * WIDTH + offsets))
+
+
+@triton.jit
+def put_where(x_ptr, at_ptr, y_ptr, WIDTH: tl.constexpr):
+    """Rows go where an array says, or nowhere."""
+    program = tl.program_id(0)
+    offsets = tl.arange(0, WIDTH)
+    at = tl.load(at_ptr + program)
+    if at >= 0:
+        tl.store(y_ptr + at * WIDTH + offsets, tl.load(x_ptr + program * WIDTH + offsets))

@@ -89,6 +89,25 @@ def test_blocks_of_few_columns(programs, columns):
     assert_same(each, translate(*launched(each), "pallas"), evaluated(each))
 
 
+@pytest.mark.parametrize("columns", [60, 63, 64, 65, 100, 128, 200])
+def test_rows_of_another_length_than_the_array_has(columns):
+    """A number in memory counts in rows of the kernel's; whole ones only where both are alike."""
+    at = np.array([0, 1, 5, 17, 29, 3], np.int32)
+    arrays = {"x_ptr": floats(40, columns), "at_ptr": at, "y_ptr": floats(6, 64)}
+    each = case("looked_up", arrays, {}, {"WIDTH": 64}, (6,))
+    translation = translate(*launched(each), "auto")
+    assert_same(each, translation, evaluated(each)) if translation.function.pallas else None
+    assert translation.function.pallas or columns != 64
+
+
+@pytest.mark.parametrize("columns", [64, 128])
+def test_rows_put_where_an_array_says(columns):
+    at = np.array([4, -1, 0, 9, 2, -1], np.int32)
+    arrays = {"x_ptr": floats(6, 64), "at_ptr": at, "y_ptr": floats(20, columns)}
+    each = case("put_where", arrays, {}, {"WIDTH": 64}, (6,))
+    assert_same(each, translate(*launched(each), "pallas"), evaluated(each))
+
+
 def test_what_repeats_is_not_fetched_again():
     """Blocks of rows go inside: those of one group follow one another, and share its matrix."""
     arrays = {

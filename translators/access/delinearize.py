@@ -11,9 +11,13 @@ from dataclasses import dataclass, replace
 from translators.access.expression import (
     Affine,
     Interval,
+    Lane,
+    Symbol,
     Variable,
     constant,
     depends_on_data,
+    leaves,
+    of,
     total,
 )
 from translators.access.launch import Buffer
@@ -184,7 +188,12 @@ def _validated(levels: list[Dimension], facts: Sequence[Affine], op: Op) -> Posi
         if carried is not None:
             outer[-1:] = carried
             continue
-        if depends_on_data(level.index):
+        contiguous = outer[-1].stride == level.stride * level.size
+        in_one = contiguous and not (_has_lanes(outer[-1]) and _has_lanes(level))
+        loaded = any(isinstance(leaf, Symbol) for leaf in leaves(level.index))
+        if depends_on_data(level.index) and not (
+            loaded and (in_one or not _may_stay(level, facts))
+        ):
             assumptions.append(
                 Assumption(
                     expression=level.index,
@@ -196,7 +205,7 @@ def _validated(levels: list[Dimension], facts: Sequence[Affine], op: Op) -> Posi
             )
             done.append(level)
             continue
-        if outer[-1].stride != level.stride * level.size:
+        if not contiguous:
             return Flat(
                 reason=f"`{level.index}` is in {interval} and leaves dimension {level.axes[0]} "
                 f"of {level.size}, which is not contiguous with the next one"
@@ -204,6 +213,25 @@ def _validated(levels: list[Dimension], facts: Sequence[Affine], op: Op) -> Posi
         outer[-1] = _merge(outer[-1], level)
     done.sort(key=lambda each: min(each.axes, default=0))
     return Position(dimensions=tuple(done), assumptions=tuple(assumptions))
+
+
+def _has_lanes(level: Dimension) -> bool:
+    return any(isinstance(leaf, Lane) for leaf in leaves(level.index))
+
+
+def _may_stay(level: Dimension, facts: Sequence[Affine]) -> bool:
+    """Whether an index that depends on data may stay in its dimension for more than one of them.
+
+    Otherwise data count through the array as through one of another shape.
+    """
+    terms = level.index.terms
+    led = [each for each in terms if any(isinstance(leaf, Symbol) for leaf in leaves(of(each[0])))]
+    rest = total([each for each in terms if each not in led], level.index.offset)
+    reach = interval_under(rest, facts)
+    if reach is None:
+        return True
+    step = min(abs(factor) for _, factor in led)
+    return reach.high - reach.low + step < level.size
 
 
 def _carry(

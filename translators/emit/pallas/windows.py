@@ -312,7 +312,10 @@ def _apart(span: Span, grid: Mapping[Variable, int]) -> list[_Part] | None:
     first, inside = divmod(span.start.offset, step)
     if inside + span.length > step or first < 0:
         return None
-    count = -(-max(span.dimension.size, span.interval.high + span.length) // step)
+    size = span.dimension.size
+    if not depends_on_data(span.start):
+        size = max(size, span.interval.high + span.length)
+    count = -(-size // step)
     start = replace(_divided(span.start, step), offset=first)
     blocks = replace(
         span,
