@@ -196,7 +196,7 @@ def test_loops_that_write_as_often_as_data_say_are_not_divided():
         constants={"WIDTH": 32, "CHUNK": 16},
         grid=(2,),
     )
-    with pytest.raises(GraphError, match="no dimension can go in blocks .* not `chunk`"):
+    with pytest.raises(GraphError, match=r"no dimension can go in blocks .* not `chunk`"):
         translate(*launched(written), "pallas", {"chunk": 1})
     assert_same(written, translate(*launched(written), "pallas"), evaluated(written), 1e-5, 1e-6)
 
