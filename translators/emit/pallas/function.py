@@ -1,46 +1,34 @@
 """A kernel as a function that calls a Pallas kernel."""
 
 from collections.abc import Mapping, Sequence, Set
-from math import prod
-
-import numpy as np
 
 from translators.access.analysis import Analysis
-from translators.access.enumeration import Array
 from translators.access.expression import (
-    Affine,
-    Derivation,
-    Derived,
-    Symbol,
     Variable,
-    depends_on_data,
-    derived_in,
     leaves,
-    of,
 )
 from translators.emit.classes import classes_of
 from translators.emit.driving import run
-from translators.emit.emission import Note, UnsupportedError
+from translators.emit.emission import Note
 from translators.emit.facts import ArgumentFact, ArrayFact, ScalarFact
 from translators.emit.finishing import drop_unused
 from translators.emit.jax import RULES as JAX_RULES
 from translators.emit.jax import JaxFunction
 from translators.emit.pallas import calling, computing, described, functions, reading, writing
-from translators.emit.pallas.ahead import Ahead, known_ahead
+from translators.emit.pallas.ahead import known_ahead
 from translators.emit.pallas.closed import needless_bounds
 from translators.emit.pallas.elements import rounding
 from translators.emit.pallas.elements.carriers import IN_WORDS, OF_FLOAT16, Carriers, array_of
 from translators.emit.pallas.emission import CoarserError, StepEmission, TooLargeError
+from translators.emit.pallas.index_maps import IndexMaps
 from translators.emit.pallas.layout import joined
 from translators.emit.pallas.nan_rows import may_be_nan
-from translators.emit.pallas.parts import Parts
-from translators.emit.pallas.places import evaluated, steps_of
 from translators.emit.pallas.plan import Plan
 from translators.emit.pallas.preamble import needed
 from translators.emit.pallas.stepping import run_in_parts
-from translators.emit.pallas.traffic import Fetched, least_traffic
+from translators.emit.pallas.steps_order import check_places, is_visited, order_of, semantics_of
 from translators.emit.pallas.turned import turned
-from translators.emit.pallas.windows import Cut, StraightError, Window, reach
+from translators.emit.pallas.windows import StraightError, Window
 from translators.emit.pointers import pointee_of
 from translators.emit.python_file import python_file
 from translators.emit.statements import Statement, every, names_in
@@ -131,8 +119,7 @@ class _Maker:
         self._counters = {
             each: self._writer.fresh(f"{name}_step") for each, name in plan.names.items()
         }
-        self._ahead: Ahead | None = None
-        self._last: tuple[str, str] = "", ""
+        self._last = ""
         self._places = {each: self._writer.fresh(name) for each, name in plan.names.items()}
         programs = {
             each: Term(text=self._counters[each], element=I32) if each in plan.grid else counted
@@ -152,6 +139,12 @@ class _Maker:
             turned=lying,
             strict=may_be_nan(module),
             needless=needless_bounds(analysis, classes_of(module.kernel)),
+        )
+        self._maps = IndexMaps(
+            plan=plan,
+            places=self._places,
+            windows=self._emission.windows,
+            steering=self._emission.steering,
         )
 
     def made(self) -> JaxFunction:
@@ -179,7 +172,7 @@ class _Maker:
         self._writer.location = None
         self._drop_unread(block)
         self._check_memory()
-        grid = self._order = self._grid()
+        grid = self._maps.order = order_of(e, self._plan, self._maps)
         block[:0] = [*self._begin(grid), *self._keep(grid)]
         name = self._writer.fresh("kernel")
         inputs, outputs, aliases = self._operands()
@@ -237,7 +230,7 @@ class _Maker:
         drop_unused(block, set())
         used = {name for each in every(block) for name in names_in(each.text)}
         read = [each for each in e.windows.values() if each.reference in used]
-        led = {each for window in read for each in self._led(window)}
+        led = {each for window in read for each in self._maps.led(window)}
         for place, window in list(e.windows.items()):
             if window.reference not in used | led:
                 del e.windows[place]
@@ -252,7 +245,7 @@ class _Maker:
             return
         self._writer.location = parts.op.location
         places = {each: name for each, name in self._places.items() if each != parts.variable}
-        self._ahead = ahead = known_ahead(e, parts.last, places)
+        self._maps.ahead = ahead = known_ahead(e, parts.last, places)
         name = self._writer.fresh("last")
         given = [places[each] for each in ahead.places]
         taken = ", ".join((*given, *(each.reference for each in ahead.windows)))
@@ -263,62 +256,8 @@ class _Maker:
         for each in reversed(ahead.places):
             count = f"jnp.arange({self._plan.grid[each]}, dtype=jnp.int32)"
             text = f"jax.vmap(lambda {places[each]}: {text})({count})"
-        self._last = self._writer.fresh("last_ref"), joined(f"jnp.reshape({text}, -1)")
-
-    # The grid
-
-    def _grid(self) -> list[Variable]:
-        """The variables in their order: those that move what is written outside of the others.
-
-        The steps of a loop are innermost. Of the orders that are left, that in which the least is
-        fetched.
-
-        Raises:
-          UnsupportedError: a block would be written, left and come back to.
-        """
-        e = self._emission
-        moving = [
-            {each for index in window.index for each in leaves(index)}
-            for window in e.outputs.values()
-        ]
-        parts = self._plan.parts
-        ordered = sorted(self._plan.grid, key=lambda each: -sum(each in some for some in moving))
-        if parts is not None:
-            # What it carries goes from one step to the next.
-            ordered.remove(parts.variable)
-            ordered.append(parts.variable)
-        for window, some in zip(e.outputs.values(), moving, strict=True):
-            inside = [each in some for each in ordered]
-            if inside != sorted(inside, reverse=True) or self._comes_back(window):
-                known = e.whole.get(window.buffer, {})
-                rest = {
-                    place: reach(span)
-                    for place, span in enumerate(window.spans)
-                    if place not in known
-                }
-                if rest:
-                    raise CoarserError(window.buffer, rest)
-                name = e.buffers.states[window.buffer].fact.name
-                raise UnsupportedError(
-                    f"blocks of `{name}` would be left and come back to, whatever the order of "
-                    "the grid",
-                    self._module.kernel.location,
-                )
-
-        def is_possible(order: Sequence[Variable]) -> bool:
-            if parts is not None and order[-1] != parts.variable:
-                return False
-            inside = [[each in some for each in order] for some in moving]
-            return all(each == sorted(each, reverse=True) for each in inside)
-
-        fetched = [self._fetched(each) for each in e.windows.values() if not each.scalars]
-        return least_traffic(ordered, self._plan.grid, fetched, is_possible)
-
-    def _fetched(self, window: Window) -> Fetched:
-        """What a window costs where it moves."""
-        moved = self._moved(window)
-        steady = {leaf for index in window.index for leaf in leaves(index)}
-        return Fetched(bytes=window.bytes, moved=moved, led=moved - steady)
+        self._maps.last = self._writer.fresh("last_ref")
+        self._last = joined(f"jnp.reshape({text}, -1)")
 
     def _begin(self, grid: Sequence[Variable]) -> list[Statement]:
         """The names of the step's place in the grid."""
@@ -358,163 +297,39 @@ class _Maker:
     ) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]], dict[int, int]]:
         """References, specifications and arrays of what goes in and out, and what is one array."""
         e = self._emission
-        led = self._prefetched()
+        led = self._maps.prefetched()
         first = [each for each in e.windows.values() if each.reference in led]
         inputs = [(each.reference, "", self._operand(each)) for each in first]
-        if self._last[0] in led:
-            inputs.append((self._last[0], "", self._last[1]))
+        if self._maps.last in led:
+            inputs.append((self._maps.last, "", self._last))
         for reference, (*_, array) in self._numbers.items():
             inputs.append((reference, "pl.BlockSpec(memory_space=pltpu.SMEM)", array))
         for window in e.windows.values():
             if window in first:
                 continue
-            inputs.append((window.reference, self._specification(window), self._operand(window)))
+            inputs.append(
+                (window.reference, self._maps.specification(window), self._operand(window))
+            )
         outputs: list[tuple[str, str, str]] = []
         aliases: dict[int, int] = {}
         for place, window in enumerate(e.outputs.values()):
-            self._check_places(window)
-            if not self._is_visited(window):
+            check_places(e, window)
+            if not is_visited(window, self._plan.grid):
                 # What no step comes to stays where it is.
                 e.initial(window)
                 aliases[len(inputs)] = place
             if window.initial:
-                inputs.append((window.initial, self._specification(window), self._operand(window)))
+                inputs.append(
+                    (window.initial, self._maps.specification(window), self._operand(window))
+                )
             shape = f"jax.ShapeDtypeStruct({window.sizes}, {dtype(window.element)})"
-            outputs.append((window.reference, self._specification(window), shape))
+            outputs.append((window.reference, self._maps.specification(window), shape))
         return inputs, outputs, aliases
-
-    def _leading(self, window: Window) -> list[tuple[Window, Affine]]:
-        """The numbers in memory that say which block a window is."""
-        return [
-            self._emission.steering[leaf.value]
-            for index in window.index
-            for leaf in leaves(index)
-            if isinstance(leaf, Symbol)
-        ]
-
-    def _led(self, window: Window) -> list[str]:
-        """The references to numbers that say which block a window is."""
-        led = [each.reference for each, _ in self._leading(window)]
-        parts = self._plan.parts
-        if self._ahead is not None and parts is not None and parts.variable in self._moved(window):
-            led.append(self._last[0])
-        return led
-
-    def _prefetched(self) -> list[str]:
-        """The references to numbers that say which blocks to read, in their order."""
-        windows = self._emission.windows.values()
-        led = {each for window in windows for each in self._led(window)}
-        return [
-            each for each in (*(each.reference for each in windows), self._last[0]) if each in led
-        ]
-
-    def _moved(self, window: Window) -> set[Variable]:
-        """The variables of the grid that a window moves with."""
-        found: set[Variable] = set()
-        for index in (*window.index, *(each for _, each in self._leading(window))):
-            found.update(leaf for leaf in leaves(index) if leaf in self._plan.grid)
-        parts = self._plan.parts
-        if parts is not None and parts.varies and parts.variable in found:
-            known = leaves(parts.last) if self._ahead is None else self._ahead.places
-            found.update(each for each in known if each in self._plan.grid)
-        return found
 
     def _operand(self, window: Window) -> str:
         """The array that a window is cut from, in the form that it is cut from."""
         state = self._emission.buffers.states[window.buffer]
         return joined(window.layout.formed(view(state, window.spans)))
-
-    def _specification(self, window: Window) -> str:
-        if window.scalars:
-            return "pl.BlockSpec(memory_space=pltpu.SMEM)"
-        moved = self._moved(window)
-        shown = [
-            self._places[each] if each in moved else f"_{self._places[each]}"
-            for each in self._order
-        ]
-        led = self._led(window)
-        shown = shown or ["_"]
-        shown += [each if each in led else f"_{each}" for each in self._prefetched()]
-        block = ", ".join(
-            "None" if not each.seen else str(each.block) for each in window.dimensions
-        )
-        index = ", ".join(self._block_index(each) for each in window.dimensions)
-        comma = "," if len(window.dimensions) == 1 else ""
-        return f"pl.BlockSpec(({block}{comma}), lambda {', '.join(shown)}: ({index}{comma}))"
-
-    def _block_index(self, cut: Cut) -> str:
-        """Which block of a dimension a step sees; the last one in the place of those behind."""
-        last = -(-cut.size // cut.block) - 1
-        text = self._expression(cut.index)
-        if depends_on_data(cut.index):
-            # What data say where no lane takes part may be anything.
-            return f"jnp.clip({text}, 0, {last})"
-        return text if cut.index.interval.high <= last else f"jnp.minimum({text}, {last})"
-
-    def _expression(self, expression: Affine) -> str:
-        """The expression over the variables of the grid as Python."""
-        parts: dict[Variable, str] = dict(self._places)
-        for leaf in leaves(expression):
-            if self._plan.parts is not None and leaf == self._plan.parts.variable:
-                parts[leaf] = self._needed(self._plan.parts)
-            if isinstance(leaf, Symbol):
-                window, index = self._emission.steering[leaf.value]
-                parts[leaf] = f"{window.reference}[{self._expression(index)}]"
-        for derived in derived_in(expression):
-            parts[derived] = _derived(
-                derived, _sum(derived.left, parts), _sum(derived.right, parts)
-            )
-        return _sum(expression, parts)
-
-    def _needed(self, parts: Parts) -> str:
-        """Which iteration's blocks a step of a loop has: behind the last one those of the last."""
-        place = self._places[parts.variable]
-        if not parts.varies:
-            return place
-        if self._ahead is None:
-            last = self._expression(parts.last)
-        else:
-            index = Affine()
-            for each in self._ahead.places:
-                index = index.times(self._plan.grid[each]) + of(each)
-            last = f"{self._last[0]}[{self._expression(index)}]"
-        return f"jnp.minimum({place}, {last})"
-
-    def _check_places(self, window: Window) -> None:
-        """Refuses writes to blocks that the array does not have.
-
-        Raises:
-          UnsupportedError: a step may lie behind the end of the array.
-        """
-        for cut in window.dimensions:
-            if cut.index.interval.high * cut.block >= max(cut.size, 1):
-                name = self._emission.buffers.states[window.buffer].fact.name
-                raise UnsupportedError(
-                    f"some programs may write behind the end of `{name}`",
-                    self._module.kernel.location,
-                )
-
-    def _is_visited(self, window: Window) -> bool:
-        """Whether the steps together write to all blocks of the array."""
-        blocks = prod(-(-each.size // each.block) for each in window.dimensions)
-        return len(np.unique(self._visits(window))) == blocks
-
-    def _comes_back(self, window: Window) -> bool:
-        """Whether a block is seen again by steps that move the window elsewhere on the way."""
-        visits = self._visits(window)
-        return len(np.unique(visits)) < len(visits)
-
-    def _visits(self, window: Window) -> Array:
-        """Which block is seen, for all values of the variables of the grid that move a window."""
-        grid = self._plan.grid
-        counts: dict[Variable, int] = {
-            leaf: grid[leaf] for index in window.index for leaf in leaves(index)
-        }
-        steps = steps_of(counts)
-        place = np.zeros(prod(counts.values()), np.int64)
-        for cut in window.dimensions:
-            place = place * -(-cut.size // cut.block) + evaluated(cut.index, steps)
-        return place
 
     def _bytes(self) -> int:
         """What the blocks of a step take of vector memory."""
@@ -547,7 +362,7 @@ class _Maker:
         """Takes down the call, and what the arrays are after it."""
         e = self._emission
         sizes = [str(self._plan.grid[each]) for each in grid] or ["1"]
-        semantics = [f'"{self._semantics(each)}"' for each in grid] or ['"arbitrary"']
+        semantics = [f'"{semantics_of(e, self._plan, each)}"' for each in grid] or ['"arbitrary"']
         listed = ", ".join(each for _, each, _ in inputs if each)
         shapes, places = [each for *_, each in outputs], [each for _, each, _ in outputs]
         single = len(outputs) == 1
@@ -559,7 +374,7 @@ class _Maker:
         if e.totals:
             held = [each.memory for each in e.totals.values()]
             steps.append(f"scratch_shapes=[{', '.join(held)}]")
-        led = self._prefetched()
+        led = self._maps.prefetched()
         if led:
             steps = [
                 f"grid_spec=pltpu.PrefetchScalarGridSpec(num_scalar_prefetch={len(led)}, "
@@ -602,14 +417,6 @@ class _Maker:
         numbers = (fact for _, fact, _ in self._numbers.values())
         return self._buffers.in_words or any(each.word is not None for each in numbers)
 
-    def _semantics(self, variable: Variable) -> str:
-        """Whether steps along a variable may be done in any order, by any core."""
-        if self._plan.parts is not None and variable == self._plan.parts.variable:
-            return "arbitrary"
-        windows = self._emission.outputs.values()
-        moved = ({leaf for index in each.index for leaf in leaves(index)} for each in windows)
-        return "parallel" if all(variable in some for some in moved) else "arbitrary"
-
     def _file(
         self,
         body: list[str],
@@ -645,26 +452,3 @@ class _Maker:
             notes=tuple(e.notes),
             pallas=True,
         )
-
-
-def _sum(expression: Affine, parts: Mapping[Variable, str]) -> str:
-    text = ""
-    for variable, factor in expression.terms:
-        word = parts[variable] if abs(factor) == 1 else f"{parts[variable]} * {abs(factor)}"
-        sign = "-" if factor < 0 else "+"
-        text = f"{text} {sign} {word}" if text else (f"-{word}" if factor < 0 else word)
-    if expression.offset and text:
-        return f"{text} {'+' if expression.offset > 0 else '-'} {abs(expression.offset)}"
-    return text or str(expression.offset)
-
-
-def _derived(derived: Derived, left: str, right: str) -> str:
-    match derived.derivation:
-        case Derivation.FLOOR_DIVIDE:
-            return f"(({left}) // ({right}))"
-        case Derivation.REMAINDER:
-            return f"(({left}) % ({right}))"
-        case Derivation.MINIMUM:
-            return f"jnp.minimum({left}, {right})"
-        case Derivation.MAXIMUM:
-            return f"jnp.maximum({left}, {right})"
