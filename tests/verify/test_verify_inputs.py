@@ -90,6 +90,13 @@ def test_integers_that_are_data_are_drawn_from_both_signs():
     assert trial.case.storages[0].min() < 0 < trial.case.storages[0].max()
 
 
+def test_integers_that_leave_nothing_but_nan_are_not_the_first_choice():
+    arguments = ["x_ptr=f32[8,64]", "length_ptr=i32[8]", "out_ptr=f32[8]"]
+    for trial in drawn(launched(OURS, "mean_of_some", arguments, ["BLOCK=16"], "8")):
+        found = trial.outcome.storages[2]
+        assert np.isfinite(found).sum() > len(found) / 2, trial.case.title
+
+
 def test_what_host_code_had_in_memory_comes_first_and_its_indices_stay():
     recorded = {
         0: np.arange(50, dtype=np.float32),

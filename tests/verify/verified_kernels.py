@@ -234,3 +234,15 @@ def gated(x_ptr, out_ptr, BLOCK: tl.constexpr):
 def logarithm(x_ptr, out_ptr, BIAS: tl.constexpr, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out_ptr + lanes, tl.log(tl.load(x_ptr + lanes) - BIAS))
+
+
+@triton.jit
+def mean_of_some(x_ptr, length_ptr, out_ptr, BLOCK: tl.constexpr):
+    """The mean of the first numbers of a row, as many as an array says: NaN of none."""
+    row = tl.program_id(0)
+    length = tl.load(length_ptr + row)
+    total = 0.0
+    for start in range(0, length, BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        total += tl.sum(tl.load(x_ptr + row * 64 + offsets, mask=offsets < length, other=0.0), 0)
+    tl.store(out_ptr + row, total / tl.maximum(length, 0).to(tl.float32))

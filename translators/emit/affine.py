@@ -91,7 +91,8 @@ def _sum(
     hint: str = "",
     low: bool,
 ) -> Term:
-    element = I32 if low or expression.interval.within(_I32) else I64
+    # What a step of a grid counts are places in arrays, and TPUs have no integers of 64 bits.
+    element = I32 if low or e.blocked or expression.interval.within(_I32) else I64
     if not expression.terms:
         return constant(expression.offset, element, shape)
     text, terms = "", []

@@ -177,6 +177,8 @@ def _integers(source: Source, clock: Clock) -> tuple[str, Draw, Trial]:
         ("distinct integers", lambda storage, rng: rng.permutation(storage.size)),
         ("rising integers", lambda storage, rng: _rising(storage, rng, smallest)),
     )
+    found: tuple[str, Draw, Trial] | None = None
+    least = 1.0
     for kind, draw in kinds:
         case = _case(source, f"normal, {kind}", _normal, draw)
         try:
@@ -184,8 +186,13 @@ def _integers(source: Source, clock: Clock) -> tuple[str, Draw, Trial]:
             suits = source.any_order(trial)
         except EvaluationError:
             continue  # what no kernel may do: these integers break a precondition
-        if suits:
-            return f", {kind}", draw, trial
+        nan = share_of_nan(source.layout, trial)
+        if suits and (found is None or nan < least):
+            found, least = (f", {kind}", draw, trial), nan
+        if suits and nan <= _MUCH_NAN:
+            break  # with others the kernel may do more than to divide nothing by nothing
+    if found is not None:
+        return found
     case = _case(source, "normal, integers all zero", _normal, _zeros)
     return ", integers all zero", _zeros, _tried(source, clock, case)
 
