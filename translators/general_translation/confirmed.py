@@ -1,11 +1,14 @@
 """Whether a function that was fitted is right where no text proves it: by running it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from translators.emit.general.formula import Formula, Sizes
+from translators.emit.jax import JaxFunction
+from translators.general_translation.blocks_inside import block_outside
 from translators.general_translation.confirming import UnknownError, problem
 from translators.general_translation.fitted import Fitted
 from translators.general_translation.lowering import lowering_problem
@@ -17,6 +20,8 @@ from translators.general_translation.resized import (
 )
 from translators.resize.choosing import FEW, ONES, programs_alone, unusual_sizes
 from translators.translation import load
+from translators.triton.host_arrays import NUMPY_DTYPES
+from translators.triton.launches import Launch
 
 # A scalar up to this may have the value of a size by chance.
 _LIKELY_BY_CHANCE = 64
@@ -177,6 +182,8 @@ class Confirmation:
         function, launch = self._fitted.function(), self._fitted.family.resized(sizes)
         call = load(function)
         wrong = problem(function, call, self._fitted.resized.base.module, launch)
+        if not wrong and function.pallas:
+            wrong = _outside(function, call, launch)
         return wrong or (lowering_problem(function, call, launch) if self._lowers else "")
 
     @cached_property
@@ -186,3 +193,13 @@ class Confirmation:
         return base.function.pallas and not lowering_problem(
             base.function, base.load(), base.launch
         )
+
+
+def _outside(function: JaxFunction, call: Callable[..., Any], launch: Launch) -> str:
+    """What is wrong with the blocks of a kernel for a launch; empty if nothing is."""
+    import jax
+
+    shapes = {each.name: (each.shape, NUMPY_DTYPES[each.dtype]) for each in launch.arrays}
+    arrays = [jax.ShapeDtypeStruct(*shapes[name]) for name in function.parameters]
+    with jax.enable_x64(function.wide):
+        return block_outside(call, arrays, {})
