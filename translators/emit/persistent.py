@@ -14,15 +14,13 @@ from translators.access.loops import Loop
 from translators.access.states import Integer
 from translators.emit.carried import returns_inside
 from translators.emit.ordering import why_ordered
-from translators.graph.copying import Copier
+from translators.graph.copying import Copier, copied_kernel
 from translators.graph.graph import (
     Module,
     Op,
     Region,
     Value,
-    make_module,
     make_op,
-    make_region,
     users,
     walk,
 )
@@ -65,15 +63,7 @@ def with_a_program_for_each_tile(
     found = _loop_of_tiles(module, analysis)
     if found is None:
         return None
-    kernel = module.kernel
-    body = make_region(
-        [each.type for each in kernel.arguments], [each.name for each in kernel.arguments]
-    )
-    copier = _Copier(found, analysis.launch.grid[found.axis])
-    copier.values.update(zip(kernel.arguments, body.arguments, strict=True))
-    copier.copy(kernel.body, body)
-    others = [each for each in module.functions.values() if each is not kernel]
-    made = make_module([replace(kernel, body=body), *others], kernel.name)
+    made = copied_kernel(module, _Copier(found, analysis.launch.grid[found.axis]))
     verify(made)
     grid = list(analysis.launch.grid)
     grid[found.axis] = found.tiles

@@ -5,10 +5,8 @@ columns are one where their blocks are equally long. What is true of one of them
 of the value; here they are apart again.
 """
 
-from dataclasses import replace
-
-from translators.graph.copying import Copier
-from translators.graph.graph import Module, Op, Region, Value, make_module, make_region
+from translators.graph.copying import Copier, copied_kernel
+from translators.graph.graph import Module, Op, Region, Value
 from translators.graph.types import TensorType
 
 # What is cheap to make again: it gives a tensor dimensions that say nothing of where it came from.
@@ -19,16 +17,7 @@ _PURE = frozenset(("tt.expand_dims", "arith.extsi", "arith.extui"))
 
 def unshared(module: Module) -> Module:
     """The module with the closed tensors of its kernel made anew for each use."""
-    kernel = module.kernel
-    body = make_region(
-        [each.type for each in kernel.arguments], [each.name for each in kernel.arguments]
-    )
-    copier = _Copier()
-    copier.values.update(zip(kernel.arguments, body.arguments, strict=True))
-    copier.copy(kernel.body, body)
-    copied = replace(kernel, body=body)
-    others = [each for each in module.functions.values() if each is not kernel]
-    return make_module([copied, *others], kernel.name)
+    return copied_kernel(module, _Copier())
 
 
 class _Copier(Copier):

@@ -1,8 +1,9 @@
 """Copies of regions, op by op, in which a subclass changes what it wants changed."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from translators.graph.graph import Op, Region, Value, make_op, make_region
+from translators.graph.graph import Module, Op, Region, Value, make_module, make_op, make_region
 from translators.graph.types import Type
 
 
@@ -90,3 +91,15 @@ class Copier:
     def _make(self, op: Op, regions: list[Region], region: Region) -> None:
         for old, new in zip(op.results, self.copied(op, regions, region), strict=True):
             self.values.setdefault(old, new)
+
+
+def copied_kernel(module: Module, copier: Copier) -> Module:
+    """The module with the copy that a copier makes of its kernel, which takes the same arguments.
+
+    It is not verified.
+    """
+    kernel = module.kernel
+    body = copier.opened(kernel.body)
+    copier.copy(kernel.body, body)
+    others = [each for each in module.functions.values() if each is not kernel]
+    return make_module([replace(kernel, body=body), *others], kernel.name)

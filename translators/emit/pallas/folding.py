@@ -10,17 +10,14 @@ from translators.access.analysis import Analysis
 from translators.access.delinearize import Position
 from translators.access.expression import Lane, leaves
 from translators.emit.classes import classes_of
-from translators.graph.copying import Copier
+from translators.graph.copying import Copier, copied_kernel
 from translators.graph.graph import (
-    Function,
     Module,
     Op,
     Region,
     Value,
     integer,
-    make_module,
     make_op,
-    make_region,
     walk,
 )
 from translators.graph.types import I32, TensorType, Type, shape_of
@@ -47,21 +44,7 @@ def folded(module: Module) -> Module | None:
         found = True
     if not found or any(op.name == "tt.reduce" for op in walk(kernel.body)):
         return None
-    body = make_region(
-        [each.type for each in kernel.arguments], [each.name for each in kernel.arguments]
-    )
-    copier = _Folder()
-    copier.values.update(zip(kernel.arguments, body.arguments, strict=True))
-    copier.copy(kernel.body, body)
-    function = Function(
-        name=kernel.name,
-        body=body,
-        result_types=kernel.result_types,
-        hints=kernel.hints,
-        location=kernel.location,
-    )
-    others = [each for each in module.functions.values() if each is not kernel]
-    made = make_module([function, *others], kernel.name)
+    made = copied_kernel(module, _Folder())
     verify(made)
     return made
 

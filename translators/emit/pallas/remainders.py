@@ -6,23 +6,21 @@ beyond goes nowhere: the position may as well be what it is, and the block is on
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from translators.access.analysis import Analysis
 from translators.access.expression import Iteration, Symbol, leaves
 from translators.access.states import Integer
 from translators.emit.classes import Classes, Place, classes_of
 from translators.emit.pallas.closed import alike, common_bounds
-from translators.graph.copying import Copier
+from translators.graph.copying import Copier, copied_kernel
 from translators.graph.graph import (
     AttributeValue,
     Module,
     Op,
     Region,
     Value,
-    make_module,
     make_op,
-    make_region,
     walk,
 )
 from translators.graph.types import I1, TensorType, Type, shape_of
@@ -46,15 +44,7 @@ def without_remainders(module: Module, analysis: Analysis) -> Module | None:
         classes.of((op.result, 0)): _End(position=op.operands[0], end=end)
         for op, end in needless.items()
     }
-    kernel = module.kernel
-    body = make_region(
-        [each.type for each in kernel.arguments], [each.name for each in kernel.arguments]
-    )
-    copier = _Copier(classes, set(needless), ends)
-    copier.values.update(zip(kernel.arguments, body.arguments, strict=True))
-    copier.copy(kernel.body, body)
-    others = [each for each in module.functions.values() if each is not kernel]
-    made = make_module([replace(kernel, body=body), *others], kernel.name)
+    made = copied_kernel(module, _Copier(classes, set(needless), ends))
     verify(made)
     return made
 

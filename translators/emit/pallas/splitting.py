@@ -5,21 +5,20 @@ or behind it, nothing is masked: they are a loop of their own, which does not co
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from translators.access.analysis import Analysis
 from translators.access.division import divide
 from translators.access.expression import Affine, Lane, ProgramId, constant, total
 from translators.access.loops import Loop
 from translators.access.states import Comparison, Condition
-from translators.graph.copying import Copier
+from translators.graph.copying import Copier, copied_kernel
 from translators.graph.graph import (
     AttributeValue,
     Module,
     Op,
     Region,
     Value,
-    make_module,
     make_op,
     make_region,
     walk,
@@ -69,14 +68,7 @@ def split(module: Module, analysis: Analysis) -> Module | None:
             found[op] = loop, chosen, free
     if not found:
         return None
-    body = make_region(
-        [each.type for each in kernel.arguments], [each.name for each in kernel.arguments]
-    )
-    copier = _Splitter(found)
-    copier.values.update(zip(kernel.arguments, body.arguments, strict=True))
-    copier.copy(kernel.body, body)
-    others = [each for each in module.functions.values() if each is not kernel]
-    made = make_module([replace(kernel, body=body), *others], kernel.name)
+    made = copied_kernel(module, _Splitter(found))
     verify(made)
     return made
 

@@ -5,16 +5,14 @@ registers, where a matrix is combined register by register.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from translators.emit.reductions import single_op
-from translators.graph.copying import Copier
+from translators.graph.copying import Copier, copied_kernel
 from translators.graph.graph import (
     Module,
     Op,
     Region,
     Value,
-    make_module,
     make_op,
     make_region,
     walk,
@@ -35,15 +33,7 @@ def by_dimensions(module: Module) -> Module:
     """The module without combinations of tensors that were laid in a row for that."""
     if not any(_row(op) for op in walk(module.kernel.body)):
         return module
-    kernel = module.kernel
-    body = make_region(
-        [each.type for each in kernel.arguments], [each.name for each in kernel.arguments]
-    )
-    copier = _Copier()
-    copier.values.update(zip(kernel.arguments, body.arguments, strict=True))
-    copier.copy(kernel.body, body)
-    others = [each for each in module.functions.values() if each is not kernel]
-    return make_module([replace(kernel, body=body), *others], module.entry)
+    return copied_kernel(module, _Copier())
 
 
 def _row(op: Op) -> Value | None:

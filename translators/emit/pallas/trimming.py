@@ -8,22 +8,19 @@ left of them where elements are summed up, or the greatest is sought, changes no
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from translators.access.analysis import Access, Analysis
 from translators.access.expression import Lane
 from translators.access.states import Comparison, Condition
 from translators.emit.classes import Classes, Place, classes_of
 from translators.emit.reductions import single_op
-from translators.graph.copying import Copier
+from translators.graph.copying import Copier, copied_kernel
 from translators.graph.graph import (
     Module,
     Op,
     Region,
     Value,
-    make_module,
     make_op,
-    make_region,
     users,
     walk,
 )
@@ -60,15 +57,7 @@ def trimmed(module: Module, analysis: Analysis) -> Module | None:
     }
     if not lengths:
         return None
-    kernel = module.kernel
-    body = make_region(
-        [each.type for each in kernel.arguments], [each.name for each in kernel.arguments]
-    )
-    copier = _Shortener(classes, lengths)
-    copier.values.update(zip(kernel.arguments, body.arguments, strict=True))
-    copier.copy(kernel.body, body)
-    others = [each for each in module.functions.values() if each is not kernel]
-    made = make_module([replace(kernel, body=body), *others], kernel.name)
+    made = copied_kernel(module, _Shortener(classes, lengths))
     verify(made)
     return made
 

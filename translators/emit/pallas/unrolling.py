@@ -5,16 +5,14 @@ others, which data lead to, each by itself.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from translators.graph.copying import Copier
+from translators.graph.copying import Copier, copied_kernel
 from translators.graph.graph import (
     AttributeValue,
     Module,
     Op,
     Region,
     Value,
-    make_module,
     make_op,
     make_region,
 )
@@ -32,15 +30,7 @@ def unrolled(module: Module, op: Op, step: int, count: int, *, even: bool) -> Mo
       count: how many iterations are laid out in one.
       even: whether there are always so many.
     """
-    kernel = module.kernel
-    body = make_region(
-        [each.type for each in kernel.arguments], [each.name for each in kernel.arguments]
-    )
-    copier = _Unroller(op, step, count, even=even)
-    copier.values.update(zip(kernel.arguments, body.arguments, strict=True))
-    copier.copy(kernel.body, body)
-    others = [each for each in module.functions.values() if each is not kernel]
-    made = make_module([replace(kernel, body=body), *others], kernel.name)
+    made = copied_kernel(module, _Unroller(op, step, count, even=even))
     verify(made)
     return made
 
